@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rclpy.executors import ExternalShutdownException
 from sensor_msgs.msg import JointState
 
-from contact_sim.ros.controllers.base import ControllerNode
+from contact_sim.ros.controllers import ControllerNode
 
 Array = NDArray[np.float64]
 

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from contact_sim import Simulator, load_robot
 from contact_sim.control import Trot
 from contact_sim.simulation._report import StepReport
-from contact_sim.view._saved import write_clip
+from contact_sim.view._saved import quiet_server, write_clip
 from contact_sim.view._scene import Camera, Scene
-from contact_sim.view._server import quiet_server
 
 Array = NDArray[np.float64]
 SPEED, PUSH, BEGIN, END = 0.5, 60.0, 2.0, 2.2

@@ -699,9 +699,10 @@ def shadowed(model: str) -> str:
     return digest.hex
 
 
-def with_momentum(model: str) -> str:
-    """Return the digest of a run with the integrator that keeps momentum."""
-    sim = contact_sim.Simulator(robot_called('solo12'), model, integrator='momentum')
+def with_momentum(model: str, name: str = 'solo12') -> str:
+    """Return the digest of a run with the integrator that keeps momentum, of each free base."""
+    robot = bodies(name) if name in ('two', 'crate') else robot_called(name)
+    sim = contact_sim.Simulator(robot, model, integrator='momentum')
     return dropped(sim, 0.03, 0.1)
 
 
@@ -1087,6 +1088,8 @@ def cases() -> dict[str, Case]:
             add(f'textbook:{name}:{model}', system, name, model)
     for model in stepping:
         add(f'momentum:{model}', with_momentum, model)
+        for name in ('two', 'crate'):
+            add(f'momentum:{name}:{model}', with_momentum, model, name)
         for name, on in (('go1', 'plane'), ('go1', 'rough'), ('anymal_b', 'steps'),
                          ('four_bar_quadruped', 'plane'), ('folded', 'plane')):  # fmt: skip
             add(f'worlds:{name}:{on}:{model}', worlds, model, name, on)

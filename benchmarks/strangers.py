@@ -58,7 +58,7 @@ def judged(file: Path, arguments: Sequence[str]) -> dict[str, Any]:
 
     warnings.simplefilter('ignore')
     from contact_sim.errors import ContactSimError
-    from contact_sim.inspect._report import Source, inspect_robot, standing_trial
+    from contact_sim.inspect._inspection import Source, inspect_robot, standing_trial
     from contact_sim.robot._files import xacro_arguments
 
     try:

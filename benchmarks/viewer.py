@@ -28,9 +28,9 @@ from viser import _messages
 from websockets.sync.client import connect
 
 from contact_sim import Simulator, load_robot
-from contact_sim.view._live import LiveSession
 from contact_sim.view._page import Page
-from contact_sim.view._server import client_of, headless_chromium, quiet_server
+from contact_sim.view._saved import client_of, headless_chromium, quiet_server
+from contact_sim.view._session import LiveSession
 
 CAMERA = _messages.ViewerCameraMessage(
     (1.0, 0.0, 0.0, 0.0), (2.0, 2.0, 2.0), 1.0, 0.01, 1000.0, 600, 800, (0.0, 0.0, 0.0),

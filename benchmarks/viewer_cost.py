@@ -146,7 +146,8 @@ def main() -> int:
     print(f'{"viewer":14}{"call":>8}{"record":>8}{"per step":>10}{"by turns":>10}')
     rows = []
     viewer = measured.viewer(options.port)
-    process = viewer.process_id
+    assert viewer.process is not None
+    process = viewer.process.pid
     states = {'never opened': 0, 'stopped': signal.SIGSTOP, 'gone': signal.SIGKILL}
     for state, change in states.items():
         if change:

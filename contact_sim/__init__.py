@@ -38,8 +38,7 @@ from contact_sim.robot._several_robots import JoinedRobots, joined, loose_ball, 
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
 from contact_sim.simulation._worlds import Worlds
-from contact_sim.step._problem import ContactProblem
-from contact_sim.step._residuals import law_residuals
+from contact_sim.step._problem import ContactProblem, law_residuals
 from contact_sim.support._analysis import Support, analyse_support
 
 _deprecated.install()

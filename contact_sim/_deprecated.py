@@ -14,112 +14,50 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-LAWS = ('anitescu', 'compliant', 'lcp', 'ncp', 'null_space', 'sap', 'todorov')
-
+MOVED = {
+    'arrays': 'fields step_data',
+    'collision': 'ground kinds terrain',
+    'compare': 'runs scenarios',
+    'constraints': 'gauss resolved',
+    'contact_models': (
+        'hybrid.model protocol time_stepping time_stepping.anitescu time_stepping.compliant '
+        'time_stepping.lcp time_stepping.model time_stepping.ncp time_stepping.null_space '
+        'time_stepping.sap time_stepping.stepper time_stepping.todorov'
+    ),
+    'control': 'base_motion controller inverse_dynamics stance trot',
+    'dynamics': 'energy',
+    'maximal': 'bodies contact mechanism report rows simulator',
+    'replay': 'export export.run player recorder recording repeat series survey timeline',
+    'robot': (
+        'actuation actuators body_points catalogue closed_loops contact_point coordinates feet '
+        'joined loose model parts position_limits share solids urdf xacro_program'
+    ),
+    'sensors': 'contact_flags encoders foot_forces imu line noise part_report',
+    'simulation': (
+        'constraint_report contact_report foot_report observer pair_report report simulator '
+        'snapshot worlds'
+    ),
+    'solvers': 'jit springs',
+    'support': 'analysis stance',
+    'terrain': 'generator height_field region sub_terrain sub_terrains terraces triangle_mesh',
+    'testing': 'trajectory trial',
+    'view': 'camera embedded layers live motions page saved scene server session',
+}
+"""Room: its modules that are private now; it has their public names itself."""
 MODULES = {
+    **{f'{room}.{name}': room for room, names in MOVED.items() for name in names.split()},
     'arguments': '_validation',
-    'arrays.fields': 'arrays',
-    'arrays.step_data': 'arrays',
-    'collision.ground': 'collision',
-    'collision.kinds': 'collision',
-    'collision.terrain': 'collision',
-    'compare.runs': 'compare',
-    'compare.scenarios': 'compare',
-    'constraints.gauss': 'constraints',
-    'constraints.resolved': 'constraints',
     'contact': 'step',
     'contact.blocks': 'step',
     'contact.problem': 'step',
     'contact.residuals': 'step',
     'contact.solution': 'step',
     'contact.workspace': 'step',
-    'contact_models.hybrid.model': 'contact_models',
-    'contact_models.protocol': 'contact_models',
-    'contact_models.time_stepping': 'contact_models',
-    **{f'contact_models.time_stepping.{law}': 'contact_models' for law in LAWS},
-    'contact_models.time_stepping.model': 'contact_models',
-    'contact_models.time_stepping.stepper': 'contact_models',
-    'control.base_motion': 'control',
-    'control.controller': 'control',
-    'control.inverse_dynamics': 'control',
-    'control.stance': 'control',
-    'control.trot': 'control',
-    'dynamics.energy': 'dynamics',
-    'maximal.bodies': 'maximal',
-    'maximal.contact': 'maximal',
-    'maximal.mechanism': 'maximal',
-    'maximal.report': 'maximal',
-    'maximal.rows': 'maximal',
-    'maximal.simulator': 'maximal',
     'numbers': '_validation',
-    'replay.export': 'replay',
-    'replay.export.run': 'replay',
-    'replay.player': 'replay',
-    'replay.recorder': 'replay',
-    'replay.recording': 'replay',
-    'replay.repeat': 'replay',
-    'replay.series': 'replay',
-    'replay.survey': 'replay',
-    'replay.timeline': 'replay',
-    'robot.actuation': 'robot',
-    'robot.actuators': 'robot',
-    'robot.body_points': 'robot',
-    'robot.catalogue': 'robot',
-    'robot.closed_loops': 'robot',
     'robot.constraints': 'constraints',
-    'robot.contact_point': 'robot',
-    'robot.coordinates': 'robot',
-    'robot.feet': 'robot',
-    'robot.joined': 'robot',
-    'robot.loose': 'robot',
-    'robot.model': 'robot',
-    'robot.parts': 'robot',
-    'robot.position_limits': 'robot',
-    'robot.share': 'robot',
-    'robot.solids': 'robot',
     'robot.stabilisation': 'constraints',
-    'robot.urdf': 'robot',
-    'robot.xacro_program': 'robot',
-    'sensors.contact_flags': 'sensors',
-    'sensors.encoders': 'sensors',
-    'sensors.foot_forces': 'sensors',
-    'sensors.imu': 'sensors',
-    'sensors.line': 'sensors',
-    'sensors.noise': 'sensors',
-    'sensors.part_report': 'sensors',
-    'simulation.constraint_report': 'simulation',
-    'simulation.contact_report': 'simulation',
-    'simulation.foot_report': 'simulation',
-    'simulation.observer': 'simulation',
-    'simulation.pair_report': 'simulation',
-    'simulation.report': 'simulation',
-    'simulation.simulator': 'simulation',
-    'simulation.snapshot': 'simulation',
-    'simulation.worlds': 'simulation',
-    'solvers.jit': 'solvers',
-    'solvers.springs': 'solvers',
-    'support.analysis': 'support',
-    'support.stance': 'support',
-    'terrain.generator': 'terrain',
-    'terrain.height_field': 'terrain',
-    'terrain.region': 'terrain',
-    'terrain.sub_terrain': 'terrain',
-    'terrain.sub_terrains': 'terrain',
-    'terrain.terraces': 'terrain',
-    'terrain.triangle_mesh': 'terrain',
-    'testing.lockstep': 'testing._lockstep',
-    'testing.trajectory': 'testing',
-    'testing.trial': 'testing',
-    'view.camera': 'view',
-    'view.embedded': 'view',
-    'view.layers': 'view',
-    'view.live': 'view',
-    'view.motions': 'view',
-    'view.page': 'view',
-    'view.saved': 'view',
-    'view.scene': 'view',
-    'view.server': 'view',
-    'view.session': 'view',
+    'ros.controllers.base': 'ros.controllers',
+    'testing.lockstep': 'testing._lockstep_trial',
 }
 """Old module: the room, or the module, that has its public names now."""
 PACKAGES = {
@@ -133,6 +71,7 @@ NAMES: dict[tuple[str, str], str] = {
     ('replay', 'Survey'): 'EventDetection',
     ('replay', 'survey'): 'detect_events',
     ('robot', 'Coordinates'): 'RobotModel',
+    ('ros.controllers', 'Controller'): 'ControllerNode',
     ('sensors', 'Line'): 'DelayedSensor',
     ('sensors', 'PartContacts'): 'ContactsView',
     ('sensors', 'PartPairs'): 'PairsView',
@@ -189,7 +128,13 @@ class _OldModule(ModuleType):
         return self._function(*arguments, **named)
 
 
-class _OldLoader(Loader):
+class _Finder(MetaPathFinder, Loader):
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        name = fullname.removeprefix('contact_sim.')
+        if name not in MODULES or name == fullname:
+            return None
+        return ModuleSpec(fullname, self, is_package=name in PACKAGES)
+
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = _OldModule(spec.name)
         room, _, name = spec.name.rpartition('.')
@@ -199,14 +144,6 @@ class _OldLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: names are read when they are asked for."""
-
-
-class _Finder(MetaPathFinder):
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        name = fullname.removeprefix('contact_sim.')
-        if name not in MODULES or name == fullname:
-            return None
-        return ModuleSpec(fullname, _OldLoader(), is_package=name in PACKAGES)
 
 
 def install() -> None:

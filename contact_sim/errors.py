@@ -67,11 +67,7 @@ Kind = TypeVar('Kind')
 
 
 def of_type(name: str, value: object, kind: type[Kind]) -> Kind:
-    """Return `value` if it is of this type.
-
-    Raises:
-        InvalidInput: it is not.
-    """
+    """Return `value` if it is of this type, or raise InvalidInput."""
     if not isinstance(value, kind):
         raise InvalidInput(f'{name} = {shown(value)}: expected {kind.__name__}')
     return value

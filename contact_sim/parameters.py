@@ -11,7 +11,7 @@ import math
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, TypeVar
 
 from contact_sim._validation import (
@@ -49,16 +49,10 @@ class ParameterInfo:
         """Return the allowed values in words, e.g. 'a value in (0, inf)'."""
         if self.choices is not None:
             return 'one of ' + ', '.join(self.choices)
-        low = (
-            f'({self.above:g}'
-            if self.above is not None
-            else (f'[{self.at_least:g}' if self.at_least is not None else '(-inf')
-        )
-        high = (
-            f'{self.below:g})'
-            if self.below is not None
-            else (f'{self.at_most:g}]' if self.at_most is not None else 'inf)')
-        )
+        low = '(-inf' if self.at_least is None else f'[{self.at_least:g}'
+        low = low if self.above is None else f'({self.above:g}'
+        high = 'inf)' if self.at_most is None else f'{self.at_most:g}]'
+        high = high if self.below is None else f'{self.below:g})'
         return f'a finite value in {low}, {high}'
 
     def refusal(self, value: Any) -> str | None:
@@ -179,13 +173,13 @@ def _check_of(hint: Any) -> Check:
     if check is not None:
         return check
     assert isinstance(hint, type), hint  # such as dict, which is taken as it is
-    return partial(_instance, hint)
 
+    def check_instance(name: str, value: Any) -> Any:
+        if not isinstance(value, hint):
+            raise refused(name, value, f'expected {hint.__name__}, got {type(value).__name__}')
+        return hint(value)
 
-def _instance(kind: type, name: str, value: Any) -> Any:
-    if not isinstance(value, kind):
-        raise refused(name, value, f'expected {kind.__name__}, got {type(value).__name__}')
-    return kind(value)
+    return check_instance
 
 
 def from_mapping(cls: type[Declared], values: Mapping[str, Any]) -> Declared:

@@ -80,17 +80,12 @@ def run_idle() -> None:
 def compile_named(name: str) -> str:
     """Compile a contact model, or all controllers under their common name; return the name."""
     if name == CONTROLLERS:
-        compile_controllers()
+        robot = load_robot(ROBOT)
+        for controller in (Stance(robot), Trot(robot)):
+            controller.effort(0.0, robot.reference_configuration(), np.zeros(robot.nv))
     else:
         compile_model(name)
     return name
-
-
-def compile_controllers() -> None:
-    """Compile the kernels of the controllers."""
-    robot = load_robot(ROBOT)
-    for controller in (Stance(robot), Trot(robot)):
-        controller.effort(0.0, robot.reference_configuration(), np.zeros(robot.nv))
 
 
 def compile_model(model: str) -> None:

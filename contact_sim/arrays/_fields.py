@@ -28,7 +28,7 @@ PAIR_NUMBERS = 5
 """Indices of a pair of solids: both solids, last dofs of their bodies, where the branches meet."""
 GROUP_NUMBERS = 4  # indices of a group of pairs: both islands, the first pair, one past the last
 CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
-"""Numbers of a bilateral constraint, see constraints/_kinematics.py."""
+"""Numbers of a bilateral constraint, see constraints/_constraint_rows.py."""
 TERRAIN_DATA = 16
 """Numbers of a terrain of any kind, besides its relief."""
 

@@ -304,22 +304,6 @@ UNITS = {
 BROKEN = '*'
 
 
-def rows(scenario: Scenario, runs: Sequence[ModelRun]) -> list[dict[str, Any]]:
-    """Return one flat dictionary per run: what CSV and JSON files hold."""
-    return [
-        {
-            'model': run.model,
-            'outcome': run.outcome or 'ok',
-            'headline': run.headline(scenario),
-            'expected': scenario.expected(),
-            **asdict(run.measures),
-            **{law: run.laws.get(law, math.nan) for law in LAWS},
-            'broken': ' '.join(law for law in LAWS if run.broken.get(law, False)),
-        }
-        for run in runs
-    ]
-
-
 def text(scenario: Scenario, runs: Sequence[ModelRun]) -> str:
     """Return two tables for the terminal: measures, and the largest residual of every law."""
     expected = scenario.expected()
@@ -328,26 +312,19 @@ def text(scenario: Scenario, runs: Sequence[ModelRun]) -> str:
     for run in runs:
         value = run.headline(scenario)
         error = value / expected - 1.0 if expected else math.nan
-        cells = [number(getattr(run.measures, key), form) for key, (_, form) in COLUMNS.items()]
-        first.append([run.model, number(value, '.5g'), number(error, '+.2%'), *cells, run.outcome])
-        second.append([run.model, *(residual(run, law) for law in LAWS)])
+        numbers = [(value, '.5g'), (error, '+.2%')]
+        numbers += [(getattr(run.measures, key), form) for key, (_, form) in COLUMNS.items()]
+        cells = ['-' if math.isnan(x) else format(x, form) for x, form in numbers]
+        first.append([run.model, *cells, run.outcome])
+        second.append([run.model])
+        for law in LAWS:
+            mark = BROKEN if run.broken.get(law, False) else ' '
+            second[-1].append(f'{run.laws[law]:.1e}{mark}' if law in run.laws else '-')
     return (
         f'{scenario.name}: {scenario.meaning}; {scenario.headline}, {scenario.reference} '
         f'{expected:.5g}\n\n{aligned(first)}'
         f'\n\nlargest residual of each law ({BROKEN} broken)\n\n{aligned(second)}'
     )
-
-
-def residual(run: ModelRun, law: str) -> str:
-    """Return a residual with a mark if the law counts as broken."""
-    if law not in run.laws:
-        return '-'
-    return f'{run.laws[law]:.1e}{BROKEN if run.broken[law] else " "}'
-
-
-def number(value: float, form: str) -> str:
-    """Return a number, '-' where there is none."""
-    return '-' if math.isnan(value) else format(value, form)
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> str:
@@ -376,17 +353,27 @@ def write(
         runs: of the models.
         facts: further entries of the JSON file.
     """
-    numbers = rows(scenario, runs)
+    rows: list[dict[str, Any]] = [
+        {
+            'model': run.model,
+            'outcome': run.outcome or 'ok',
+            'headline': run.headline(scenario),
+            'expected': scenario.expected(),
+            **asdict(run.measures),
+            **{law: run.laws.get(law, math.nan) for law in LAWS},
+            'broken': ' '.join(law for law in LAWS if run.broken.get(law, False)),
+        }
+        for run in runs
+    ]
     table, document = path.with_suffix('.csv'), path.with_suffix('.json')
     with table.open('w', encoding='utf-8', newline='') as file:
-        writer = csv.DictWriter(file, list(numbers[0]))
+        writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
-        writer.writerows(numbers)
-    plain = [{key: _jsonable(value) for key, value in row.items()} for row in numbers]
-    everything = {**facts, 'scenario': asdict(scenario), 'runs': plain}
+        writer.writerows(rows)
+    for row in rows:  # JSON has no infinity and no NaN
+        for key, value in row.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                row[key] = None
+    everything = {**facts, 'scenario': asdict(scenario), 'runs': rows}
     document.write_text(json.dumps(everything, indent=2, ensure_ascii=False) + '\n', 'utf-8')
     return table, document
-
-
-def _jsonable(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,8 +4,8 @@ Frozen values; `Simulator(constraints=[...])` and `Simulator.add_constraint` tak
 contact model (theory 4.6).
 """
 
+from contact_sim.constraints._constraint_rows import ConstraintTable
 from contact_sim.constraints._elimination import gauss_dual, gauss_primal
-from contact_sim.constraints._table import ConstraintTable
 from contact_sim.robot._constraints import (
     Baumgarte,
     Constraint,

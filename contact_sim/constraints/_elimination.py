@@ -44,10 +44,7 @@ class Elimination(NamedTuple):
 
 @kernel
 def factor_rows(rows, mass_factor, tree, scratch):
-    """Fill all but H; return the rank of A.
-
-    `mass_factor` and `tree` are those of M̂, see solvers/_delassus.py; `scratch` is (nb, nb).
-    """
+    """Fill all but H, with factor and tree of M̂ (solvers/_delassus.py); return the rank of A."""
     H, V, A = rows.jacobian, rows.response, rows.matrix
     for a in range(H.shape[0]):
         # row a of H M̂⁻¹, then of A
@@ -78,10 +75,7 @@ def row_values(H, v, c, out):
 
 @kernel
 def constrain(rows, rank, c, v, impulse, scratch):
-    """Add M̂⁻¹ Hᵀ λ_b to v (nv,), such that H v + c = 0 where the rows allow it.
-
-    `rows` are those after `factor_rows`, of this rank; `impulse` is λ_b [N s, N m s], (nb,).
-    """
+    """Add M̂⁻¹ Hᵀ λ_b to v (nv,), such that H v + c = 0 where the rows allow it."""
     row_values(rows.jacobian, v, c, scratch)
     factor = rows.order, rows.factor, rows.gram
     least_norm_factored(rows.matrix, factor, rank, scratch, impulse)
@@ -117,8 +111,8 @@ def fill_reduction(rows, rank, coupling, reduction):
 def reduce_problem(reduction, rank, row_of, n, G, g):
     """Turn G (n, n) and g into those of the constrained robot: G − Zᵀ Z.
 
-    A row without freedom left becomes zero: it does not act on others, and its velocity is zero.
-    `row_of` is the column of Z of every problem row.
+    `row_of` is the column of Z of every problem row. A row without freedom left becomes zero: it
+    does not act on others, and its velocity is zero.
     """
     for a in range(n):
         before = G[a, a]

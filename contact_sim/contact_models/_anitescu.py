@@ -46,8 +46,7 @@ from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._contact_rows import cone_work_of, rows_of
 
-SIDES = FIRST_OWN
-"""Place of the number of sides in the numbers of the law."""
+SIDES = FIRST_OWN  # place of the number of sides in the numbers of the law
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,7 @@ def solve_anitescu(data):
 
 @kernel
 def solve_pyramids(rows, impulse, tolerance, limits, sides):
-    """Solve for the shares β of the edges, which are interval rows [0, ∞).
-
-    Arguments and result as in `solve_cones`. Converged is only what also obeys the law of
-    the impulses: where μ is large the edges are nearly parallel, and their shares tell little.
-    """
+    """Solve for the shares β of the edges, interval rows [0, ∞); as `solve_cones`."""
     n, nc, ns = rows.g.shape[0], rows.friction.shape[0], rows.lower.shape[0]
     m = sides * nc + ns
     # λ = D β: bounds of β, and the guess in the shares of the edges
@@ -101,6 +96,8 @@ def solve_pyramids(rows, impulse, tolerance, limits, sides):
     edges = Rows(np.dot(Dt, np.dot(rows.delassus, D)), np.dot(Dt, rows.g), np.empty(0), low, high)
     code, iterations, residual = solve_cones(edges, beta, cone_work(m), tolerance, limits, 1.0)
     assign(impulse, np.dot(D, beta))
+    # converged is only what also obeys the law of the impulses: where μ is large the edges are
+    # nearly parallel, and their shares tell little
     error = pyramid_residual(rows, sides, impulse)
     allowed = sides * tolerance * impulse_scale(rows, impulse)
     if code in (CONVERGED, CONVERGED_BY_FALLBACK) and error > allowed:
@@ -110,10 +107,8 @@ def solve_pyramids(rows, impulse, tolerance, limits, sides):
 
 @kernel
 def fill_edges(mu, k, ns, D):
-    """Fill D with λ = D (β, interval rows), shape (3 nc + ns, k nc + ns).
-
-    λ_i = Σ_j β_ij (μ d_j, 1),   β ≥ 0,   d_j = (cos 2πj/k, sin 2πj/k)
-    """
+    """Fill D with λ = D (β, interval rows), shape (3 nc + ns, k nc + ns)."""
+    # λ_i = Σ_j β_ij (μ d_j, 1),   β ≥ 0,   d_j = (cos 2πj/k, sin 2πj/k)
     nc = mu.shape[0]
     D[:] = 0.0
     for i in range(nc):
@@ -128,11 +123,7 @@ def fill_edges(mu, k, ns, D):
 
 @kernel
 def split_impulse(mu, k, impulse, beta):
-    """Fill shares β ≥ 0 of the edges that add up to `impulse` (as far as it lies in the cones).
-
-    The two edges beside the tangential part carry it; what is left of the normal part is spread
-    evenly, so that it adds nothing tangential.
-    """
+    """Fill shares β ≥ 0 of the edges that add up to `impulse` as far as it is in the cones."""
     nc = mu.shape[0]
     width = 2.0 * np.pi / k
     for i in range(nc):
@@ -140,7 +131,8 @@ def split_impulse(mu, k, impulse, beta):
         beta[k * i : k * (i + 1)] = 0.0
         size = np.sqrt(t1 * t1 + t2 * t2)
         left = n
-        # μ (β_j d_j + β_j+1 d_j+1) = λ_t, d_j and d_j+1 the edges beside λ_t
+        # μ (β_j d_j + β_j+1 d_j+1) = λ_t, d_j and d_j+1 the edges beside λ_t; what is left of the
+        # normal part is spread evenly, so that it adds nothing tangential
         if size > 0.0 and mu[i] > 0.0:
             place = (np.arctan2(t2, t1) % (2.0 * np.pi)) / width
             j = int(place)
@@ -158,11 +150,9 @@ def split_impulse(mu, k, impulse, beta):
 
 @kernel
 def pyramid_residual(rows, sides, impulse):
-    """Return how far impulses in the pyramid are from the minimum [N s].
-
-    There w·(n + μ d_j) ≥ 0 and λ·w = 0 (theory T20), here over λ_max(G_ii) and, for the work,
-    over the size of an impulse.
-    """
+    """Return how far impulses in the pyramid are from the minimum [N s]."""
+    # there w·(n + μ d_j) ≥ 0 and λ·w = 0 (theory T20), here over λ_max(G_ii) and, for the work,
+    # over the size of an impulse
     G, g, mu = rows.delassus, rows.g, rows.friction
     worst, scale = 0.0, impulse_scale(rows, impulse)
     for i in range(mu.shape[0]):

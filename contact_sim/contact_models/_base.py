@@ -25,12 +25,13 @@ from contact_sim.contact_models._stages import (
     apply_momentum,
     begin_step,
     contact_rows,
+    entry_of,
     free_motion,
     place_and_detect,
     revert_step,
 )
 from contact_sim.dynamics._integration import MOMENTUM
-from contact_sim.dynamics._pinocchio_fallback import PinocchioTerms
+from contact_sim.dynamics._rigid_body import PinocchioTerms
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._jit import entry, kernel
 from contact_sim.step._bilateral_rows import (
@@ -240,11 +241,7 @@ class TimeStepping:
 
 
 def project_python_constraints(work: Workspace) -> None:
-    """Project the configuration at the end of a step, and fill h there; H stays that of the step.
-
-    Raises:
-        InvalidInput: as `PythonConstraints.update`.
-    """
+    """Project the configuration at the end of a step, fill h there; H stays that of the step."""
     data = work.data
     jacobian = data.bilateral_jacobian.copy()
     data.q[:], _ = project_configuration(work, data.q.copy(), MAX_PROJECTION_STEPS)
@@ -258,22 +255,9 @@ def refresh(numbers, indices, layout):
         place_and_detect(arrays_of(numbers, indices, layout, world))
 
 
-@entry
-def revert(numbers, indices, layout):
-    """Return to the state before the step, world 0."""
-    revert_step(arrays_of(numbers, indices, layout, 0))
-
-
-@entry
-def apply_carried_momentum(numbers, indices, layout):
-    """Give the bases the velocity of the momentum that they carry, world 0."""
-    apply_momentum(arrays_of(numbers, indices, layout, 0))
-
-
-@entry
-def apply_commands(numbers, indices, layout):
-    """Fill effort and τ from the commands; return the status that a step would have, world 0."""
-    return actuate(arrays_of(numbers, indices, layout, 0))
+revert, apply_carried_momentum = entry_of(revert_step), entry_of(apply_momentum)
+apply_commands = entry_of(actuate)
+"""Fill effort and τ from the commands; return the status that a step would have."""
 
 
 @entry
@@ -296,8 +280,7 @@ def begin(numbers, indices, layout):
 
 TOLERANCE, MAX_POINTS, MAX_SWEEPS, MAX_ADMM_ITERATIONS = range(4)
 """Places of the common parameters in the numbers of the law."""
-FIRST_OWN = 4
-"""Place of the first number of one model alone."""
+FIRST_OWN = 4  # place of the first number of one model alone
 
 
 @dataclass(frozen=True)

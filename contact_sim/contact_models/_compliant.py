@@ -45,6 +45,7 @@ from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import CONVERGED, UNSTABLE, fill_velocity
+from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._springs import (
     ANCHORED,
@@ -53,8 +54,7 @@ from contact_sim.solvers._springs import (
     TANGENTIAL_STIFFNESS,
     LinearSprings,
     Springs,
-    contact_forces,
-    interval_forces,
+    fill_forces,
     next_deflection,
     solve_implicit_springs,
     stiffness_ratio,
@@ -85,12 +85,9 @@ class CompliantParameters(Parameters):
         0.0, 'N/m^p', 'k of every contact point; 0: from `penetration`', at_least=0.0, live=True
     )
     penetration: float = parameter(
-        1e-3,
-        'm',
-        'depth wanted when all contact points share the weight',
-        at_least=1e-9,
+        1e-3, 'm', 'depth wanted when all contact points share the weight', at_least=1e-9,
         live=True,
-    )
+    )  # fmt: skip
     exponent: float = parameter(
         1.5, '-', 'p of hunt_crossley; 1.5: Hertz', at_least=1.0, at_most=3.0, live=True
     )
@@ -137,13 +134,18 @@ def solve_compliant(data):
         int(law[NORMAL_LAW]), int(law[FRICTION_LAW]), material, h, h if implicit else 0.0
     )
     work = spring_work_of(data)
-    # Newton on λ = h f(u_f + G λ) at the end of the step, or λ = h f(u⁻) at its start
+    # Newton on λ = h f(u_f + G λ) at the end of the step, or λ = h f(u⁻) at its start, where
+    # springs explode if h ω > 2, ω² = λ_max of k G
     if implicit:
         limits = law[TOLERANCE], int(law[ITERATION_LIMIT])
         outcome = solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, limits)
     else:
-        small = law[SMALL_MOTIONS:]
-        outcome = start_of_step(rows, springs, small, start, gaps, memory, impulse, work)
+        fill_forces(rows, springs, start, gaps, memory, work, False)
+        assign(impulse, work.force)
+        s = law[SMALL_MOTIONS:]
+        linear = LinearSprings(s[0], s[1], s[2], s[3], s[4])
+        ratio = stiffness_ratio(rows.delassus, nc, h, linear)
+        outcome = (UNSTABLE if ratio > 2.0 else CONVERGED), 1, 0.0
     # u⁺ = G λ + u_f moves the anchors: ż = u_t while they hold, k_t |z| = μ f_n once they slide
     if springs.friction_law == ANCHORED:
         fill_velocity(rows, impulse, work.velocity)
@@ -152,18 +154,6 @@ def solve_compliant(data):
             matrix(data, f.ROW_MEMORY_NEXT)[:nc],
         )  # fmt: skip
     report_solve(data, outcome)
-
-
-@kernel
-def start_of_step(rows, springs, small, start, gaps, memory, impulse, work):
-    """Fill λ = h f(u⁻); return (status code, iterations, residual)."""
-    slope = work.slope
-    contact_forces(rows, start, gaps[0], memory, springs, work.lagged_force, False, impulse, slope)
-    interval_forces(rows, start, gaps[1], springs, impulse, slope)
-    # explicit springs explode where h ω > 2, ω² = λ_max of k G
-    linear = LinearSprings(small[0], small[1], small[2], small[3], small[4])
-    limit = stiffness_ratio(rows.delassus, rows.friction.shape[0], springs.time_step, linear)
-    return (UNSTABLE if limit > 2.0 else CONVERGED), 1, 0.0
 
 
 class Compliant(TimeSteppingModel):

@@ -4,7 +4,7 @@
 
 The reference among the models: no penetration, no creep, no force at a distance.
 
-The solver can be exchanged for those of other engines (solvers/_cone_baselines.py), to reproduce
+The solver can be exchanged for those of other engines (solvers/_cone_methods.py), to reproduce
 what they do. What they call converged is judged like everything else.
 """
 
@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
-
-import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, vector
@@ -25,21 +23,21 @@ from contact_sim.contact_models._base import (
     ConeParameters,
     iteration_limits,
 )
-from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
+from contact_sim.contact_models._stages import (
+    CompiledLaw,
+    compiled_law,
+    report_iterations,
+    report_solve,
+)
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers._cone_baselines import solve_baseline
-from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE
+from contact_sim.solvers._cone_methods import solve_baseline
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._contact_rows import cone_work_of, rows_of
 
 EXACT = 'exact'
-
-PEERS = ('pgs', 'raisim', 'staggered')
-"""In the order of the codes in solvers/_cone_baselines.py."""
-
-PEER = FIRST_OWN
-"""Place of the code of the peer in the numbers of the law."""
+PEERS = ('pgs', 'raisim', 'staggered')  # in the order of the codes in solvers/_cone_methods.py
+PEER = FIRST_OWN  # place of the code of the peer in the numbers of the law
 
 
 @dataclass(frozen=True)
@@ -71,11 +69,7 @@ def solve_as_engine(data):
     sweeps, residual, converged = solve_baseline(
         rows_of(data), impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER])
     )
-    code = CONVERGED if converged else MAX_ITERATIONS
-    if not np.isfinite(residual):
-        impulse[:] = 0.0
-        code = NONFINITE
-    report_solve(data, (code, sweeps, residual))
+    report_iterations(data, impulse, sweeps, residual, converged)
 
 
 AS_ENGINE = compiled_law(solve_as_engine)

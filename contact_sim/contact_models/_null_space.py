@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contact_sim._validation import as_tuple
 from contact_sim.arrays import _fields as f
@@ -35,7 +34,6 @@ from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot._contact_points import contact_point_indices
-from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
     INCONSISTENT,
@@ -57,14 +55,12 @@ from contact_sim.step._workspace import Workspace
 FREE_FOOT, ABOVE, TOUCHED, RELEASED = 0.0, 1.0, 2.0, 3.0
 """State of a foot in slot STATE of the contact's memory: not held, held at its height over the
 ground, held on the ground, let go and not yet clear of it."""
-GIVEN = 8.0
-"""Added to the state where the foot is in the given set."""
+GIVEN = 8.0  # added to the state where the foot is in the given set
 STATE = 3
 (SUPPORT_GIVEN, TOUCH_GAP, USES_BAUMGARTE, RELEASES, RELEASE_FORCE) = range(5)
 """Places of the parameters in the numbers of the law."""
 TOLERANCE, LIMITS = 1e-10, (50, 50, 1000)
-SLACK = 1e-9
-"""Share of the largest impulse within which a foot neither pulls nor leaves its cone."""
+SLACK = 1e-9  # share of the largest impulse within which a foot neither pulls nor leaves its cone
 
 
 @dataclass(frozen=True)
@@ -95,32 +91,6 @@ class NullSpaceParameters(Parameters):
     )  # fmt: skip
 
 
-def given_feet(robot: RobotModel, features: int, feet: tuple[str, ...]) -> NDArray[np.float64]:
-    """Return GIVEN for the contacts of every foot that `feet` lists, else 0.
-
-    Shape (features · contact points,).
-
-    Args:
-        robot: whose feet.
-        features: contacts that each contact point may have.
-        feet: names of feet (all their contact points), names or indices of contact points.
-
-    Raises:
-        UnknownName: a foot that does not exist.
-        InvalidInput: a contact point listed twice.
-    """
-    points, what = robot.contact_points, 'foot in NullSpaceParameters.feet'
-    given = np.zeros(len(points))
-    for foot in feet:
-        for index in contact_point_indices(what, foot, robot.feet, points):
-            if given[index]:
-                raise InvalidInput(
-                    f'NullSpaceParameters.feet: {points[index].name} is listed twice'
-                )
-            given[index] = GIVEN
-    return np.repeat(given, features)
-
-
 @kernel
 def initial_state(i, given, gap, closing, memory, touch_gap):
     """Return the state of foot `i` at the start of the step."""
@@ -143,17 +113,13 @@ def initial_state(i, given, gap, closing, memory, touch_gap):
 
 @kernel
 def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
-    """Fill the impulses that hold the feet, or stop them; return (status code, iterations).
-
-    `uses_bias` is True for the feet whose bias counts. Rows that cannot move at all (G_rr = 0)
-    take no impulse; rows that contradict constraints are met in the sense of least squares.
-    """
+    """Fill the impulses that hold the feet, or stop them; return (status code, iterations)."""
     G, g, nc, ns = rows.delassus, rows.g, rows.friction.shape[0], rows.lower.shape[0]
     n = g.shape[0]
     row, target, m, largest = np.empty(n, np.int64), np.empty(n), 0, 0.0
     for r in range(3 * nc):
         largest = max(largest, G[r, r])
-    # rows of held feet that can move, with target w = 0 (bias) or u⁺ = 0 (without)
+    # rows of held feet that can move (G_rr > 0): w = 0 where their bias counts, else u⁺ = 0
     for r in range(3 * nc):
         i = r // 3
         if (state[i] == TOUCHED or state[i] == ABOVE) and G[r, r] > 1e-12 * largest:
@@ -169,12 +135,20 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
         for b in range(m + ns):
             A[a, b] = G[row[a], row[b]]
     code, iterations = CONVERGED, 0
-    # bilateral constraints may contradict the feet: project the target onto the range of A
+    # constraints may contradict the feet: least squares, the target projected on the range of A
     if constrained and not make_consistent(A[:m, :m], target[:m]):
         code = INCONSISTENT
     # interval rows are solved with cones of their own first, then act on the feet as given
     if ns > 0:
-        found, iterations = choose_intervals(A, target[: m + ns], rows, row, impulse, work)
+        low, high = np.full(m + ns, -np.inf), np.full(m + ns, np.inf)
+        low[m:], high[m:] = rows.lower, rows.upper
+        guess = np.empty(m + ns)
+        for a in range(m + ns):
+            guess[a] = impulse[row[a]]
+        held = Rows(A.copy(), target[: m + ns], np.empty(0), low, high)
+        found, iterations, _ = solve_cones(held, guess, work, TOLERANCE, LIMITS, 1.0)
+        for k in range(ns):
+            impulse[row[m + k]] = guess[m + k]
         code = worse_status(code, found)
         for a in range(m):
             for k in range(ns):
@@ -188,35 +162,16 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
 
 
 @kernel
-def choose_intervals(A, target, rows, row, impulse, work):
-    """Solve held and interval rows together; fill the impulses of the interval rows."""
-    size, ns = A.shape[0], rows.lower.shape[0]
-    m = size - ns
-    low, high, x = np.full(size, -np.inf), np.full(size, np.inf), np.empty(size)
-    low[m:], high[m:] = rows.lower, rows.upper
-    for a in range(size):
-        x[a] = impulse[row[a]]
-    held = Rows(A.copy(), target, np.empty(0), low, high)
-    code, iterations, _ = solve_cones(held, x, work, TOLERANCE, LIMITS, 1.0)
-    for k in range(ns):
-        impulse[row[m + k]] = x[m + k]
-    return code, iterations
-
-
-@kernel
 def update_support(w, state, released, given, allowed_pull, impulse, slack):
-    """Hold feet that sink, else release the one pulled most; return whether any changed.
-
-    `allowed_pull` is the pull up to which a foot is held [N s], negative where none is released.
-    """
-    changed, worst, worst_impulse = False, -1, -allowed_pull - slack[1]
+    """Hold feet that sink, else release the one pulled most; return whether any changed."""
+    # `allowed_pull` is the pull up to which a foot is held [N s], negative where none is released
+    allows_release, changed = allowed_pull >= 0.0, False
+    worst, worst_impulse = -1, -allowed_pull - slack[1]
     for i in range(state.shape[0]):
         held = state[i] == TOUCHED or state[i] == ABOVE
         if not held and not given and w[3 * i + 2] < -slack[0]:
             state[i], changed = TOUCHED, True
-        elif (
-            held and allowed_pull >= 0.0 and not released[i] and impulse[3 * i + 2] < worst_impulse
-        ):
+        elif held and allows_release and not released[i] and impulse[3 * i + 2] < worst_impulse:
             worst, worst_impulse = i, impulse[3 * i + 2]
     if not changed and worst >= 0:
         state[worst], released[worst], changed = RELEASED, True, True
@@ -246,36 +201,15 @@ def solve_null_space(data):
     """Solve the contact problem for the feet that are held."""
     law, counts, h = vector(data, f.LAW), integers(data, f.COUNTS), vector(data, f.TIME_STEP)[0]
     nc, n = counts[0], counts[1]
-    memory, memory_next = matrix(data, f.ROW_MEMORY)[:nc], matrix(data, f.ROW_MEMORY_NEXT)[:nc]
-    outcome = solve_stance(
-        rows_of(data), vector(data, f.ROW_FREE)[:n], vector(data, f.ROW_GAP)[:nc],
-        vector(data, f.ROW_IMPULSE)[:n], (memory, memory_next), law, h, cone_work_of(data),
-        has_bilateral(data),
-    )  # fmt: skip
-    report_solve(data, outcome)
-
-
-@kernel
-def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained):
-    """Solve in place; return (status code, iterations, residual [N s]).
-
-    Args:
-        rows: the problem, n rows.
-        u_free: g without the bias [m/s], shape (n,).
-        gap: signed distances [m], shape (nc,).
-        impulse: guess and answer [N s], shape (n,).
-        memories: of the feet before and, out, after the step, each (nc, MEMORY).
-        law: parameters in the order of the constants of this module.
-        h: time step [s].
-        work: scratch of the cone solvers.
-        constrained: whether constraints may contradict the feet.
-    """
+    rows, impulse, gap = rows_of(data), vector(data, f.ROW_IMPULSE)[:n], vector(data, f.ROW_GAP)
+    u_free, given = vector(data, f.ROW_FREE), law[SUPPORT_GIVEN] != 0.0
+    memory, memory_next = matrix(data, f.ROW_MEMORY), matrix(data, f.ROW_MEMORY_NEXT)
     G, g, mu = rows.delassus, rows.g, rows.friction
-    nc, (memory, memory_next), given = mu.shape[0], memories, law[SUPPORT_GIVEN] != 0.0
-    fastest = largest_size(g, g.shape[0])
+    fastest = largest_size(g, n)
     if not np.isfinite(fastest):
         impulse[:] = 0.0
-        return NONFINITE, 0, np.inf
+        report_solve(data, (NONFINITE, 0, np.inf))
+        return
     state, uses_bias, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
     old, baumgarte = np.empty(nc), law[USES_BAUMGARTE] != 0.0
     # state of each foot at the start, from the memory and from whether it would close
@@ -283,7 +217,7 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained
         old[i] = memory[i, STATE] % GIVEN
         state[i] = initial_state(i, given, gap, g[3 * i + 2] < 0.0, memory, law[TOUCH_GAP])
     code, total, rounds, slack = CONVERGED, 0, 0, np.zeros(2)
-    w = np.empty(g.shape[0])
+    w, work, constrained = np.empty(n), cone_work_of(data), has_bilateral(data)
     # solve, then change the set of held feet until nothing sinks or is pulled too much
     for _ in range(3 * nc + 1):
         for i in range(nc):
@@ -306,22 +240,20 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained
             for r in range(3 * i, 3 * i + 3):
                 residual = max(residual, abs(w[r]) / G[r, r] if G[r, r] > 0.0 else 0.0)
     physical = stance_status(w, state, mu, impulse, slack)
-    return (physical if code == CONVERGED else code), total + rounds, residual
+    code = physical if code == CONVERGED else code
+    report_solve(data, (code, total + rounds, residual))
 
 
 @kernel
 def command_support(data):
-    """Write the given feet into the memory that the step starts from.
-
-    Of the contacts of a contact point the one with the least gap is held: held in three
-    directions, the point is held.
-    """
+    """Write the given feet into the memory that the step starts from."""
     if vector(data, f.LAW)[SUPPORT_GIVEN] == 0.0:
         return
     memory, command = matrix(data, f.MEMORY), vector(data, f.SUPPORT_COMMAND)
     gap, features = vector(data, f.GAP), integers(data, f.GROUND)[1]
     for first in range(0, command.shape[0], features):
-        # of the features of one contact point the nearest is commanded
+        # of the contacts of a contact point the nearest is held: held in three directions, the
+        # point is held
         nearest = first
         for i in range(first + 1, first + features):
             if gap[i] < gap[nearest]:
@@ -363,12 +295,21 @@ class NullSpace(TimeSteppingModel):
 
         Raises:
             UnknownName: a given foot that the robot does not have.
+            InvalidInput: a contact point listed twice.
         """
-        p = self.parameters
+        p, robot, features = self.parameters, workspace.robot, workspace.sizes.features
+        points, what = robot.contact_points, 'foot in NullSpaceParameters.feet'
         workspace.support_command[:] = 0.0
-        if p.support == 'given':
-            given = given_feet(workspace.robot, workspace.sizes.features, p.feet)
-            workspace.support_command[: len(given)] = given
+        command = workspace.support_command.copy()
+        for foot in p.feet if p.support == 'given' else ():
+            for index in contact_point_indices(what, foot, robot.feet, points):
+                of_point = slice(features * index, features * (index + 1))
+                if command[of_point].any():
+                    raise InvalidInput(
+                        f'NullSpaceParameters.feet: {points[index].name} is listed twice'
+                    )
+                command[of_point] = GIVEN
+        workspace.support_command[:] = command
         return super().bind(workspace)
 
     def law_numbers(self) -> tuple[float, ...]:

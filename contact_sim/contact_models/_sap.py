@@ -34,9 +34,8 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models._base import TimeSteppingModel
-from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_iterations
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
-from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE
 from contact_sim.solvers._delassus import EVERYWHERE
 from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import (
@@ -58,10 +57,8 @@ from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
     ACTS_AHEAD, TOLERANCE, ITERATION_LIMIT,
 ) = range(11)  # fmt: skip
 """Places of the parameters in the numbers of the law."""
-FORMS = {'sap': CONE, 'lagged': LAGGED, 'similar': SIMILAR}
-"""Approximation to form of a contact."""
-OUT_OF_REACH = 1e12
-"""Approach speed [m/s] at which a contact that does not touch would act: never."""
+FORMS = {'sap': CONE, 'lagged': LAGGED, 'similar': SIMILAR}  # approximation to form of a contact
+OUT_OF_REACH = 1e12  # approach speed [m/s] at which a contact that does not touch would act: never
 
 
 @dataclass(frozen=True)
@@ -115,26 +112,32 @@ def solve_sap(data):
     weight, h = vector(data, f.ROW_WEIGHT), vector(data, f.TIME_STEP)[0]
     scratch = matrix(data, f.LAW_VECTORS)
     R, v_hat, nc = scratch[0][:n], scratch[1][:n], rows.friction.shape[0]
-    soft = SoftLaw(
-        int(law[FORM]), v_hat, R, scratch[6],
-        (h, law[STIFFNESS], law[DISSIPATION]),
-    )  # fmt: skip
-    # w, the effective inverse mass of each contact, as in Drake or from G
+    soft = SoftLaw(int(law[FORM]), v_hat, R, scratch[6], (h, law[STIFFNESS], law[DISSIPATION]))
+    # w, the effective inverse mass of each contact, as in Drake or |G_ii|_F / 3
     if law[EXACT_WEIGHT] == 0.0:
-        fill_weight(
-            matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA),
-            integers(data, f.DOF_PARENT), integers(data, f.ROW_OF)[:n],
-            integers(data, f.ROW_LEAF), nc, weight,
-        )  # fmt: skip
+        fill_weight(data, nc, weight)
     else:
-        fill_exact_weight(rows, weight)
+        G = rows.delassus
+        for r in range(0, 3 * nc, 3):
+            total = 0.0
+            for a in range(3):
+                for b in range(3):
+                    total += G[r + a, r + b] ** 2
+            weight[r] = weight[r + 1] = weight[r + 2] = np.sqrt(total) / 3.0
+        for r in range(3 * nc, n):
+            weight[r] = G[r, r]
     # R, v̂ of the rows (sap), or the regularised friction of lagged and similar
     gap = vector(data, f.ROW_GAP)
     start, work = vector(data, f.ROW_START), newton_work_of(data)
     interval_gap = vector(data, f.ROW_INTERVAL_GAP)
     fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
     if soft.form == CONE:
-        fill_contact_compliance(rows, gap, weight, h, law, R, v_hat)
+        for i in range(nc):  # R_t = σ w, v̂_t = 0; v̂_n = −φ/(h + τ_d)
+            r = 3 * i
+            R[r] = R[r + 1] = law[SIGMA] * weight[r]
+            v_hat[r] = v_hat[r + 1] = 0.0
+            R[r + 2] = spring_compliance(weight[r], h, law)
+            v_hat[r + 2] = reference(gap[i], h, law)
     else:
         fill_regularisation(rows, gap, start, weight, law, soft)
         fill_linearised_guess(rows, soft, start, impulse, work)
@@ -142,26 +145,15 @@ def solve_sap(data):
     iterations, residual, converged = minimise(
         rows, soft, impulse, work, law[TOLERANCE], int(law[ITERATION_LIMIT]), COARSE
     )
-    code = CONVERGED if converged else MAX_ITERATIONS
-    if not np.isfinite(residual):
-        impulse[:] = 0.0
-        code = NONFINITE
-    report_solve(data, (code, iterations, residual))
+    report_iterations(data, impulse, iterations, residual, converged)
 
 
 @kernel
-def fill_weight(columns, inertia, parent, row_of, row_leaf, nc, weight):
-    """Fill |J_i D⁻¹ J_iᵀ|_F / 3 of every contact in its rows, D the diagonal of M̂.
-
-    Args:
-        columns: Jᵀ, shape (nv, rows of the record).
-        inertia: M̂, shape (nv, nv).
-        parent: dof before each dof, shape (nv,).
-        row_of: row of the record behind each problem row, shape (n,).
-        row_leaf: last dof of its branch, see solvers/_delassus.py, shape (n,) or more.
-        nc: contacts of the problem.
-        weight: out, shape (n,) or more.
-    """
+def fill_weight(data, nc, weight):
+    """Fill |J_i D⁻¹ J_iᵀ|_F / 3 of every contact in its rows, D the diagonal of M̂."""
+    columns, inertia = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA)
+    parent, n = integers(data, f.DOF_PARENT), integers(data, f.COUNTS)[1]
+    row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
     for i in range(nc):
         r1, r2, r3 = row_of[3 * i], row_of[3 * i + 1], row_of[3 * i + 2]
         # J_i D⁻¹ J_iᵀ (3 × 3), its six entries summed along the branch
@@ -181,27 +173,13 @@ def fill_weight(columns, inertia, parent, row_of, row_leaf, nc, weight):
         total = aa * aa + bb * bb + cc * cc + 2.0 * (ab * ab + ac * ac + bc * bc)
         weight[3 * i] = weight[3 * i + 1] = weight[3 * i + 2] = np.sqrt(total) / 3.0
     # interval rows: J_r D⁻¹ J_rᵀ
-    for r in range(3 * nc, row_of.shape[0]):
+    for r in range(3 * nc, n):
         everywhere, weight[r] = row_leaf[r] == EVERYWHERE, 0.0
         k = parent.shape[0] - 1 if everywhere else row_leaf[r]
         while k >= 0:
             entry = columns[k, row_of[r]]
             weight[r] += entry * entry / inertia[k, k]
             k = k - 1 if everywhere else parent[k]
-
-
-@kernel
-def fill_exact_weight(rows, weight):
-    """Fill |G_ii|_F / 3 of every contact in its rows, and the diagonal of G in the others."""
-    G, first = rows.delassus, 3 * rows.friction.shape[0]
-    for r in range(0, first, 3):
-        total = 0.0
-        for a in range(3):
-            for b in range(3):
-                total += G[r + a, r + b] ** 2
-        weight[r] = weight[r + 1] = weight[r + 2] = np.sqrt(total) / 3.0
-    for r in range(first, G.shape[0]):
-        weight[r] = G[r, r]
 
 
 @kernel
@@ -218,17 +196,6 @@ def reference(gap, h, law):
     if law[ACTS_AHEAD] == 0.0 and gap > 0.0:
         return -OUT_OF_REACH
     return -gap / (h + law[RELAXATION_TIME])
-
-
-@kernel
-def fill_contact_compliance(rows, gap, weight, h, law, R, v_hat):
-    """Fill R and v̂ of the contact rows."""
-    for i in range(rows.friction.shape[0]):
-        r = 3 * i
-        # R_t = σ w, v̂_t = 0; v̂_n = −φ/(h + τ_d)
-        R[r] = R[r + 1] = law[SIGMA] * weight[r]
-        v_hat[r] = v_hat[r + 1] = 0.0
-        R[r + 2], v_hat[r + 2] = spring_compliance(weight[r], h, law), reference(gap[i], h, law)
 
 
 @kernel

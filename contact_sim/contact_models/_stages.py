@@ -29,14 +29,14 @@ from contact_sim.collision._contact_slots import CONTACTS as PAIR_CONTACTS
 from contact_sim.collision._contact_slots import carry_over
 from contact_sim.collision._detection import contact_rows as fill_contact_rows
 from contact_sim.collision._detection import detect
-from contact_sim.dynamics import _forces
-from contact_sim.dynamics._energy import kinetic_energy, mass_moment
 from contact_sim.dynamics._forces import (
     add_wrench,
+    fill_effort,
     fill_free_velocity,
     generalized_force,
     implicit_inertia,
     joint_effort,
+    update_actuator_memory,
 )
 from contact_sim.dynamics._integration import (
     MOMENTUM,
@@ -48,21 +48,30 @@ from contact_sim.dynamics._integration import (
 from contact_sim.dynamics._rigid_body import (
     bias_forces,
     forward_kinematics,
+    kinetic_energy,
     mass_matrix,
+    mass_moment,
     world_inertia,
 )
 from contact_sim.dynamics._vectors import add, put, quaternion_axes, rotated, vec
-from contact_sim.solvers._cone_problem import FREE, worse_status
+from contact_sim.solvers._cone_problem import (
+    CONVERGED,
+    FREE,
+    MAX_ITERATIONS,
+    NONFINITE,
+    worse_status,
+)
 from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import entry, kernel
 from contact_sim.step._bilateral_rows import (
-    constrain_delassus,
-    constrain_undamped,
-    constrain_velocity,
+    CONSTRAIN_DELASSUS,
+    CONSTRAIN_DELASSUS_UNDAMPED,
+    CONSTRAIN_VELOCITY,
+    PROJECT_POSITIONS,
+    START_STEP,
     has_bilateral,
-    project_positions,
-    start_bilateral,
+    run_task,
 )
 from contact_sim.step._contact_rows import (
     ALL_ISLANDS,
@@ -97,10 +106,8 @@ from contact_sim.step._workspace import (
 
 READY, NOT_FINITE = 0, -1
 """Status of a world; k > 0: the command of actuated joint k − 1 is not finite."""
-DIRECT, JOINT_PD = 0, 1
-"""Controllers: efforts as commanded, or PD around joint targets."""
-HAS_MEMORY, NO_RESTITUTION = 1, 2
-"""Options of a law."""
+DIRECT, JOINT_PD = 0, 1  # controllers: efforts as commanded, or PD around joint targets
+HAS_MEMORY, NO_RESTITUTION = 1, 2  # options of a law
 CONTACTS, ROWS, ISLAND = range(3)
 """Places of the numbers of the problem at hand in the field `counts`."""
 
@@ -140,6 +147,17 @@ def specialised(template: Any, name: str, replaced: dict[str, Any]) -> Any:
     return entry(function)
 
 
+def entry_of(run: Any, template: Any = None) -> Any:
+    """Return the entry that runs a kernel on world 0, with what else the kernel takes."""
+    own = {'run': run, '__name__': run.__module__}
+    return specialised(template or on_first_world, run.__name__, own)
+
+
+def on_first_world(numbers: Any, indices: Any, layout: Any, *arguments: Any) -> Any:
+    """Call `run` with the arrays of world 0 and what else it takes."""
+    return run(arrays_of(numbers, indices, layout, 0), *arguments)
+
+
 def advance(numbers: Any, indices: Any, layout: Any, steps: Any) -> None:
     """Advance every world by `steps` steps; a world that stops does so alone."""
     for world in range(numbers.shape[0]):
@@ -170,7 +188,7 @@ def no_stage(data):
     """Do nothing: the default of the optional stages."""
 
 
-solve_law = before_step = before_solving = no_stage
+run = solve_law = before_step = before_solving = no_stage
 
 
 # --- begin_step: the state at the start, and τ from the commands
@@ -178,42 +196,31 @@ solve_law = before_step = before_solving = no_stage
 
 @kernel
 def begin_step(data):
-    """Make the present state the start of a step and apply the efforts; return False if refused.
-
-    A world that has stopped stays as it is.
-    """
+    """Make the present state the start of a step, apply the efforts; return False if refused."""
     status = integers(data, f.STATUS)
     if status[0] != READY:
         return False
-    # impulses and memory follow their contact into its present slot; then q⁻, v⁻ := q, v
-    carry_over_contacts(data)
+    # impulses and memory follow their contact into its present slot: contacts with the ground, as
+    # many per contact point as the ground has features, then one pool of slots for all pairs
+    before = vector(data, f.FEATURE_START), frames(data, f.FRAME_START)
+    now = vector(data, f.FEATURE), frames(data, f.FRAME)
+    impulse, memory = vector(data, f.IMPULSE), matrix(data, f.MEMORY)
+    on_ground, nc = integers(data, f.LEAF_DOF).shape[0], now[0].shape[0]
+    ground = (0, on_ground, integers(data, f.GROUND)[1], np.inf)
+    carry_over(ground, before, now, impulse, memory)
+    if nc > on_ground:
+        pairs = (on_ground, nc, nc - on_ground, float(PAIR_CONTACTS))
+        carry_over(pairs, before, now, impulse, memory)
+    # q⁻, v⁻ := q, v
     assign(vector(data, f.START), vector(data, f.NOW))
     status[0] = actuate(data)
     return status[0] == READY
 
 
 @kernel
-def carry_over_contacts(data):
-    """Move impulses and memory of the contacts to the slots that hold them now."""
-    before = vector(data, f.FEATURE_START), frames(data, f.FRAME_START)
-    now = vector(data, f.FEATURE), frames(data, f.FRAME)
-    impulse, memory = vector(data, f.IMPULSE), matrix(data, f.MEMORY)
-    on_ground, nc = integers(data, f.LEAF_DOF).shape[0], now[0].shape[0]
-    # contacts with the ground: as many per contact point as the ground has features
-    ground = (0, on_ground, integers(data, f.GROUND)[1], np.inf)
-    carry_over(ground, before, now, impulse, memory)
-    if nc > on_ground:
-        # contacts between bodies: one pool of slots for all pairs
-        pairs = (on_ground, nc, nc - on_ground, float(PAIR_CONTACTS))
-        carry_over(pairs, before, now, impulse, memory)
-
-
-@kernel
 def actuate(data):
-    """Fill the joint efforts and τ; return READY, or 1 + the first joint that is not finite.
-
-    Done twice it does the same, for what actuators keep changes in `update_actuators` alone.
-    """
+    """Fill the joint efforts and τ; return READY, or 1 + the first joint that is not finite."""
+    # done twice it does the same: what actuators keep changes in `update_actuators` alone
     command, joint_v = vector(data, f.COMMAND), integers(data, f.JOINT_V)
     # joint PD: command = kp (target − q) + kd (target velocity − v) + feed-forward
     if integers(data, f.CONTROL)[0] == JOINT_PD:
@@ -225,10 +232,13 @@ def actuate(data):
         )  # fmt: skip
     # delay, lag and limits of the actuators turn commands into efforts
     effort, tau = vector(data, f.EFFORT), vector(data, f.TAU)
-    bad = _forces.fill_effort(
-        command, vector(data, f.V), joint_v, actuator_limits(data), actuator_memory(data),
-        actuator_timing(data), effort,
+    limits = (
+        vector(data, f.EFFORT_LIMIT), vector(data, f.VELOCITY_LIMIT),
+        vector(data, f.SATURATION_EFFORT),
     )  # fmt: skip
+    memory = matrix(data, f.DELAY_LINE), vector(data, f.LAGGED_EFFORT)
+    timing = integers(data, f.DELAY), vector(data, f.LAG_DECAY)
+    bad = fill_effort(command, vector(data, f.V), joint_v, limits, memory, timing, effort)
     if bad >= 0:
         return bad + 1
     # τ = Sᵀ effort + τ_ext, then + J_Pᵀ (force, moment) of the wrench on a body
@@ -246,33 +256,9 @@ def actuate(data):
 @kernel
 def update_actuators(data):
     """Put the command of the step into the delay lines and lags of the actuators."""
-    _forces.update_actuator_memory(
-        vector(data, f.COMMAND),
-        vector(data, f.EFFORT_LIMIT),
-        actuator_memory(data),
-        actuator_timing(data),
-    )
-
-
-@kernel
-def actuator_limits(data):
-    """Return the limits of the actuators, see dynamics/_forces.py."""
-    return (
-        vector(data, f.EFFORT_LIMIT), vector(data, f.VELOCITY_LIMIT),
-        vector(data, f.SATURATION_EFFORT),
-    )  # fmt: skip
-
-
-@kernel
-def actuator_memory(data):
-    """Return the state of the actuators: delay lines and lags, see dynamics/_forces.py."""
-    return matrix(data, f.DELAY_LINE), vector(data, f.LAGGED_EFFORT)
-
-
-@kernel
-def actuator_timing(data):
-    """Return delays and decays of the actuators, see dynamics/_forces.py."""
-    return integers(data, f.DELAY), vector(data, f.LAG_DECAY)
+    memory = matrix(data, f.DELAY_LINE), vector(data, f.LAGGED_EFFORT)
+    timing = integers(data, f.DELAY), vector(data, f.LAG_DECAY)
+    update_actuator_memory(vector(data, f.COMMAND), vector(data, f.EFFORT_LIMIT), memory, timing)
 
 
 # --- free_motion: v_f, the velocity without contact (theory 2)
@@ -326,7 +312,7 @@ def contact_rows(data):
     u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
     v_free = vector(data, f.V_FREE)
     if has_bilateral(data):
-        start_bilateral(data)
+        run_task(data, START_STEP)
         v_free = vector(data, f.V_NEXT)
     # u⁻ = J v,  u_f = J v_f
     row_velocities(jacobian, contacts, intervals, dof_parent, vector(data, f.V_START), u_start)
@@ -346,7 +332,12 @@ def contact_rows(data):
     exclude_degenerate(data)
     interval_rows(data)
     merge_islands(data)
-    start_islands(data)
+    # all islands wait to be solved
+    waits, outcome = integers(data, f.ISLAND_WAITS), matrix(data, f.ISLAND_SOLVER)
+    integers(data, f.COUNTS)[ROWS] = 0
+    for i in range(waits.shape[0]):
+        waits[i] = 1
+        outcome[i, 0], outcome[i, 1], outcome[i, 2] = FREE, 0.0, 0.0
     start_guard(data)
 
 
@@ -376,15 +367,12 @@ def interval_rows(data):
 
 @kernel
 def fill_limit_bias(data, k):
-    """Fill b of interval row k [m/s, rad/s].
-
-    What acts in both directions has no "before closure", b = β φ/h.
-    """
+    """Fill b of interval row k [m/s, rad/s]."""
     r, h = 3 * vector(data, f.GAP).shape[0] + k, vector(data, f.TIME_STEP)[0]
     gap, settings = vector(data, f.INTERVAL_GAP)[k], vector(data, f.STABILISATION)
     side = impulse_sign(vector(data, f.LOWER), vector(data, f.UPPER), k)
     bias = vector(data, f.BIAS)
-    # locked joint (bounds equal): b = β φ/h on both sides
+    # locked joint (bounds equal): b = β φ/h on both sides, there is no "before closure"
     if side == 0.0:
         bias[r] = settings[0] * gap / h
         return
@@ -395,21 +383,8 @@ def fill_limit_bias(data, k):
 
 
 @kernel
-def start_islands(data):
-    """Let all islands wait to be solved."""
-    waits, outcome = integers(data, f.ISLAND_WAITS), matrix(data, f.ISLAND_SOLVER)
-    integers(data, f.COUNTS)[ROWS] = 0
-    for i in range(waits.shape[0]):
-        waits[i] = 1
-        outcome[i, 0], outcome[i, 1], outcome[i, 2] = FREE, 0.0, 0.0
-
-
-@kernel
 def merge_islands(data):
-    """Make one island of those whose bodies are near each other, for this step.
-
-    That is for every slot of a contact between bodies, whether it will take part or not.
-    """
+    """Make one island of those that a slot of a contact between bodies joins, in use or not."""
     leaf_dof, feature, pairs = contact_branches(data)
     if feature.shape[0] == leaf_dof.shape[0]:
         return
@@ -446,10 +421,7 @@ def merge_pair(joined, one, other):
 
 @kernel
 def next_problem(data):
-    """Gather the contact problem of an island that waits; return its rows, 0 if none is left.
-
-    Keeps the solution of the problem before; at the end the outcome of all is noted.
-    """
+    """Gather the contact problem of an island that waits; return its rows, 0 if none is left."""
     n = next_island_rows(data)
     if n > 0:
         fill_delassus(data, n, False)
@@ -458,8 +430,18 @@ def next_problem(data):
 
 @kernel
 def next_island_rows(data):
-    """Gather the contact problem of an island as `next_problem` does, without G."""
-    store_solution(data)
+    """Gather the contact problem of an island without G, after storing the last solution."""
+    # impulses and memory of the problem before go where they belong
+    counts, row_of = integers(data, f.COUNTS), integers(data, f.ROW_OF)
+    impulse, row_impulse = vector(data, f.IMPULSE), vector(data, f.ROW_IMPULSE)
+    for a in range(counts[ROWS]):
+        impulse[row_of[a]] = row_impulse[a]
+    if integers(data, f.OPTIONS)[0] & HAS_MEMORY and counts[ROWS] > 0:
+        store_contact_memory(
+            matrix(data, f.ROW_MEMORY_NEXT), frames(data, f.FRAME_START), row_of, counts[CONTACTS],
+            matrix(data, f.MEMORY),
+        )  # fmt: skip
+    counts[ROWS] = 0
     waits = integers(data, f.ISLAND_WAITS)
     for island in range(waits.shape[0]):
         if waits[island] != 0:
@@ -492,25 +474,7 @@ def gather_active(data, island):
         integers(data, f.INTERVAL_DOF), chosen, row_of, row_leaf,
     )  # fmt: skip
     counts[CONTACTS], counts[ROWS], counts[ISLAND] = na, n, max(island, 0)
-    gather_rows(data, n)
-    gather_blocks(data, na, active.shape[0])
-    # g = u_f + b + s e u_n⁻, s the share of restitution that the energy guard allows
-    rebound, guard = vector(data, f.RESTITUTION_BIAS), matrix(data, f.GUARD)
-    g, scale = vector(data, f.G), guard[max(island, 0), 0]
-    for i in range(na):
-        g[3 * i + 2] += scale * rebound[row_of[3 * i] // 3]
-    if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
-        load_contact_memory(
-            matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), row_of, na,
-            matrix(data, f.ROW_MEMORY),
-        )  # fmt: skip
-    return n
-
-
-@kernel
-def gather_rows(data, n):
-    """Copy what belongs to the first `n` problem rows into contiguous arrays."""
-    row_of = integers(data, f.ROW_OF)
+    # what belongs to the rows
     u_free, u_start, bias = vector(data, f.U_FREE), vector(data, f.U_START), vector(data, f.BIAS)
     impulse, weight = vector(data, f.IMPULSE), vector(data, f.INVERSE_WEIGHT)
     g, free, start = vector(data, f.G), vector(data, f.ROW_FREE), vector(data, f.ROW_START)
@@ -520,23 +484,28 @@ def gather_rows(data, n):
         g[a] = u_free[row] + bias[row]
         free[a], start[a] = u_free[row], u_start[row]
         guess[a], row_weight[a] = impulse[row], weight[row]
-
-
-@kernel
-def gather_blocks(data, na, nc):
-    """Copy what belongs to the first `na` contacts, and to the intervals behind them."""
-    row_of, n = integers(data, f.ROW_OF), integers(data, f.COUNTS)[1]
+    # what belongs to the contacts, and to the intervals behind them
     friction, gap = vector(data, f.FRICTION), vector(data, f.GAP_START)
     row_friction, row_gap = vector(data, f.ROW_FRICTION), vector(data, f.ROW_GAP)
     for i in range(na):
         row_friction[i], row_gap[i] = friction[row_of[3 * i] // 3], gap[row_of[3 * i] // 3]
     lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
-    error = vector(data, f.INTERVAL_GAP)
     low, high = vector(data, f.ROW_LOWER), vector(data, f.ROW_UPPER)
-    row_error = vector(data, f.ROW_INTERVAL_GAP)
+    error, row_error = vector(data, f.INTERVAL_GAP), vector(data, f.ROW_INTERVAL_GAP)
     for k in range(n - 3 * na):
-        s = row_of[3 * na + k] - 3 * nc
+        s = row_of[3 * na + k] - 3 * active.shape[0]
         low[k], high[k], row_error[k] = lower[s], upper[s], error[s]
+    # g = u_f + b + s e u_n⁻, s the share of restitution that the energy guard allows
+    rebound, guard = vector(data, f.RESTITUTION_BIAS), matrix(data, f.GUARD)
+    scale = guard[max(island, 0), 0]
+    for i in range(na):
+        g[3 * i + 2] += scale * rebound[row_of[3 * i] // 3]
+    if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
+        load_contact_memory(
+            matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), row_of, na,
+            matrix(data, f.ROW_MEMORY),
+        )  # fmt: skip
+    return n
 
 
 @kernel
@@ -551,29 +520,13 @@ def fill_delassus(data, n, undamped):
     )  # fmt: skip
     # bilateral rows: G − (J M̂⁻¹ Hᵀ) (H M̂⁻¹ Hᵀ)⁺ (H M̂⁻¹ Jᵀ)  (theory 4.6)
     if has_bilateral(data):
-        constrain_delassus(data, undamped)
+        run_task(data, CONSTRAIN_DELASSUS_UNDAMPED if undamped else CONSTRAIN_DELASSUS)
 
 
 @kernel
 def row_response(data, n):
     """Return room for Y = L⁻ᵀ Jᵀ, shape (nv, n)."""
-    nv = integers(data, f.DOF_PARENT).shape[0]
-    return front(data, f.ROW_RESPONSE, nv, n)
-
-
-@kernel
-def store_solution(data):
-    """Put impulses and memory of the problem at hand where they belong."""
-    counts, row_of = integers(data, f.COUNTS), integers(data, f.ROW_OF)
-    impulse, row_impulse = vector(data, f.IMPULSE), vector(data, f.ROW_IMPULSE)
-    for a in range(counts[ROWS]):
-        impulse[row_of[a]] = row_impulse[a]
-    if integers(data, f.OPTIONS)[0] & HAS_MEMORY and counts[ROWS] > 0:
-        store_contact_memory(
-            matrix(data, f.ROW_MEMORY_NEXT), frames(data, f.FRAME_START), row_of, counts[CONTACTS],
-            matrix(data, f.MEMORY),
-        )  # fmt: skip
-    counts[ROWS] = 0
+    return front(data, f.ROW_RESPONSE, integers(data, f.DOF_PARENT).shape[0], n)
 
 
 @kernel
@@ -581,6 +534,16 @@ def report_solve(data, outcome):
     """Note (status code, iterations, residual) of a solve of the island at hand."""
     row = matrix(data, f.ISLAND_SOLVER)[integers(data, f.COUNTS)[ISLAND]]
     row[0], row[1], row[2] = outcome
+
+
+@kernel
+def report_iterations(data, impulse, iterations, residual, converged):
+    """Note a solve without status code; where it is not finite, there is no impulse."""
+    code = CONVERGED if converged else MAX_ITERATIONS
+    if not np.isfinite(residual):
+        impulse[:] = 0.0
+        code = NONFINITE
+    report_solve(data, (code, iterations, residual))
 
 
 @kernel
@@ -596,132 +559,13 @@ def combine_outcomes(data):
     solver[0] = status_with_degenerate(data, solver[0])
 
 
-# --- contacts that see explicit joint damping, as in MuJoCo (theory 2.4)
-#
-#     λ = law(J M⁻¹ Jᵀ, J v_e),   v_e = v + h M⁻¹ (τ − nle − D v) + h (ω × v_lin)
-#     v⁺ = v_f + M̂⁻¹ Jᵀ λ,        M̂ = M + h D
-#
-# The contacts see the damping of the start of the step, the motion is damped implicitly: the
-# contacts are solved for a velocity other than v⁺. With v_f of M̂ it is
-# v_e = v_f + h M⁻¹ D (v_f − v), for D ω × v_lin = 0: no free flyer is damped.
-
-UNDAMPED_CHANGE = 7
-"""Place of J (v_e − v_f) among the vectors of the law."""
-
-
-@kernel
-def prepare_undamped(data):
-    """Fill the factor of M and J (v_e − v_f), once in a step."""
-    if not is_damped(vector(data, f.DAMPING)):
-        return
-    # v_e − v_f of the robot, then J (v_e − v_f) of the rows
-    undamping, change = vector(data, f.UNDAMPING), matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE]
-    fill_undamping(
-        matrix(data, f.INERTIA), tree_of(data), vector(data, f.DAMPING),
-        vector(data, f.TIME_STEP)[0], vector(data, f.V_START), vector(data, f.V_FREE),
-        matrix(data, f.UNDAMPED_FACTOR), undamping,
-    )  # fmt: skip
-    if has_bilateral(data):
-        constrain_undamped(data)
-    row_velocities(
-        matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data),
-        interval_branches(data), integers(data, f.DOF_PARENT), undamping, change,
-    )  # fmt: skip
-
-
-@kernel
-def next_undamped_problem(data):
-    """Gather the next contact problem with J M⁻¹ Jᵀ and J v_e; return its number of rows."""
-    n = next_island_rows(data)
-    if n == 0:
-        return n
-    if not is_damped(vector(data, f.DAMPING)):
-        fill_delassus(data, n, False)
-        return n
-    # u_f of the problem becomes J v_e
-    row_of, row_free = integers(data, f.ROW_OF), vector(data, f.ROW_FREE)
-    change = matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE]
-    for a in range(n):
-        row_free[a] += change[row_of[a]]
-    fill_delassus(data, n, True)
-    return n
-
-
-@kernel
-def is_damped(damping):
-    """Return whether any dof is damped."""
-    damped = False
-    for k in range(damping.shape[0]):
-        damped = damped or damping[k] != 0.0
-    return damped
-
-
-@kernel
-def fill_undamping(inertia, tree, damping, h, v, v_free, factor, undamping):
-    """Fill the factor of M = M̂ − h D and v_e − v_f.
-
-    Args:
-        inertia: lower triangle of M̂, shape (nv, nv).
-        tree: see solvers/_delassus.py.
-        damping: D [N m s/rad], shape (nv,).
-        h: time step [s].
-        v: velocity before the step, shape (nv,).
-        v_free: v_f, shape (nv,).
-        factor: out, of M, see solvers/_delassus.py, shape (nv, nv).
-        undamping: out, h M⁻¹ D (v_f − v), shape (nv,).
-    """
-    # M = M̂ − h D in the pattern of the tree, h D (v_f − v) as right-hand side
-    dof_parent = tree[0]
-    for k in range(damping.shape[0]):
-        j = dof_parent[k]
-        while j >= 0:
-            factor[k, j] = inertia[k, j]
-            j = dof_parent[j]
-        factor[k, k] = inertia[k, k] - h * damping[k]
-        undamping[k] = h * damping[k] * (v_free[k] - v[k])
-    factorise(factor, tree)
-    solve(factor, tree, undamping)
-
-
 # --- apply_impulses: v⁺ and u⁺, and whether the problem has to be solved again
 
 
 @kernel
 def apply_impulses(data):
-    """Fill λ, v⁺ and u⁺; return False where the problem has to be solved again.
-
-    Again: with contacts that were left out but would close, or with less restitution. A motion
-    that is not finite ends the step and stops the world.
-    """
-    impulse = vector(data, f.IMPULSE)
-    clear_inactive(data)
-    jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
-    contacts, intervals = contact_branches(data), interval_branches(data)
-    v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
-    # v⁺ = v_f + M̂⁻¹ Jᵀ λ, then + M̂⁻¹ Hᵀ λ_b under bilateral constraints
-    generalized_impulse(jacobian, contacts, intervals, dof_parent, impulse, v_next)
-    solve(matrix(data, f.FACTOR), tree_of(data), v_next)
-    size = 0.0
-    for k in range(v_next.shape[0]):
-        v_next[k] += v_free[k]
-    if has_bilateral(data):
-        constrain_velocity(data)
-    for k in range(v_next.shape[0]):
-        size += abs(v_next[k])
-    # not finite, or beyond every physical speed: the world stops (not-a-number fails `<=`)
-    if not size <= LARGEST:
-        integers(data, f.STATUS)[0] = NOT_FINITE
-        return True
-    # u⁺ = J v⁺, and whether what was left out obeys the law at u⁺
-    row_velocities(jacobian, contacts, intervals, dof_parent, v_next, u_next)
-    activate_closing(data)
-    guard_energy(data)
-    return not any_island_unsolved(data)
-
-
-@kernel
-def clear_inactive(data):
-    """Make impulse and memory of everything zero that takes no part."""
+    """Fill λ, v⁺, u⁺; return False where contacts that close, or energy, need another solve."""
+    # impulse and memory of what takes no part are zero
     impulse, active = vector(data, f.IMPULSE), vector(data, f.ACTIVE)
     interval_active, nc = vector(data, f.INTERVAL_ACTIVE), active.shape[0]
     memory, has_memory = matrix(data, f.MEMORY), integers(data, f.OPTIONS)[0] & HAS_MEMORY
@@ -733,14 +577,33 @@ def clear_inactive(data):
     for k in range(interval_active.shape[0]):
         if interval_active[k] == 0.0:
             impulse[3 * nc + k] = 0.0
+    # v⁺ = v_f + M̂⁻¹ Jᵀ λ, then + M̂⁻¹ Hᵀ λ_b under bilateral constraints
+    jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
+    contacts, intervals = contact_branches(data), interval_branches(data)
+    v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
+    generalized_impulse(jacobian, contacts, intervals, dof_parent, impulse, v_next)
+    solve(matrix(data, f.FACTOR), tree_of(data), v_next)
+    size = 0.0
+    for k in range(v_next.shape[0]):
+        v_next[k] += v_free[k]
+    if has_bilateral(data):
+        run_task(data, CONSTRAIN_VELOCITY)
+    for k in range(v_next.shape[0]):
+        size += abs(v_next[k])
+    # not finite, or beyond every physical speed: the world stops (not-a-number fails `<=`)
+    if not size <= LARGEST:
+        integers(data, f.STATUS)[0] = NOT_FINITE
+        return True
+    # u⁺ = J v⁺, and whether what was left out obeys the law at u⁺
+    row_velocities(jacobian, contacts, intervals, dof_parent, v_next, u_next)
+    activate_closing(data)
+    guard_energy(data)
+    return not integers(data, f.ISLAND_WAITS).any()
 
 
 @kernel
 def activate_closing(data):
-    """Make the contacts and limits active that were left out and would close.
-
-    Their islands wait for another solve.
-    """
+    """Activate contacts and limits that were left out and would close; their islands wait."""
     active, reach, u_next = vector(data, f.ACTIVE), vector(data, f.REACH), vector(data, f.U_NEXT)
     gap, friction = vector(data, f.GAP_START), vector(data, f.FRICTION)
     waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.CONTACT_ISLAND)
@@ -749,32 +612,16 @@ def activate_closing(data):
             active[i] = activity_of(data, i)
             if active[i] > 0.0:
                 waits[island[i]] = 1
-    activate_limits(data)
-
-
-@kernel
-def activate_limits(data):
-    """Make the limits active that were left out and would be passed; their islands wait."""
-    active, first = vector(data, f.INTERVAL_ACTIVE), 3 * vector(data, f.GAP).shape[0]
-    lower, upper, gap = vector(data, f.LOWER), vector(data, f.UPPER), vector(data, f.INTERVAL_GAP)
-    u, reach = vector(data, f.U_NEXT), vector(data, f.REACH)[0]
-    waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.INTERVAL_ISLAND)
     # limits are the last interval rows; dry friction, before them, always takes part
-    for k in range(active.shape[0] - integers(data, f.LIMIT_Q).shape[0], active.shape[0]):
-        if active[k] == 0.0:
-            side = impulse_sign(lower, upper, k)
-            if side * (gap[k] + reach * u[first + k]) < 0.0:
-                active[k], waits[island[k]] = 1.0, 1
-                fill_limit_bias(data, k)
-
-
-@kernel
-def any_island_unsolved(data):
-    """Return whether an island waits to be solved."""
-    waits, any_waits = integers(data, f.ISLAND_WAITS), False
-    for i in range(waits.shape[0]):
-        any_waits = any_waits or waits[i] != 0
-    return any_waits
+    limit_active, error = vector(data, f.INTERVAL_ACTIVE), vector(data, f.INTERVAL_GAP)
+    lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
+    limit_island = integers(data, f.INTERVAL_ISLAND)
+    first, ns = 3 * active.shape[0], limit_active.shape[0]
+    for k in range(ns - integers(data, f.LIMIT_Q).shape[0], ns):
+        side = impulse_sign(lower, upper, k)
+        if limit_active[k] == 0.0 and side * (error[k] + reach[0] * u_next[first + k]) < 0.0:
+            limit_active[k], waits[limit_island[k]] = 1.0, 1
+            fill_limit_bias(data, k)
 
 
 # --- the energy guard of restitution (theory 2.8)
@@ -782,8 +629,7 @@ def any_island_unsolved(data):
 # Newton's law of restitution can create energy where there is friction. A step with impacts is
 # solved with full restitution; where that creates energy, the share of restitution is bisected.
 
-MAX_BISECTIONS = 40
-"""Bisections of the share."""
+MAX_BISECTIONS = 40  # bisections of the share
 NO_IMPACT, FULL_RESTITUTION, BISECTED = -1.0, 0.0, 100.0
 """State of the guard: not needed, first try, last try; values between are the round."""
 
@@ -805,10 +651,8 @@ def start_guard(data):
 
 @kernel
 def guard_energy(data):
-    """Bisect the share of restitution of each island until ½ λᵀ(u⁺ + u⁻) ≤ 0 there.
-
-    An island that needs another share is solved again; one that is solved again anyway is skipped.
-    """
+    """Bisect the share of restitution of each island until ½ λᵀ(u⁺ + u⁻) ≤ 0 there."""
+    # an island that needs another share waits again; one that waits anyway is skipped
     guard, waits = matrix(data, f.GUARD), integers(data, f.ISLAND_WAITS)
     for island in range(guard.shape[0]):
         state = guard[island, 3]
@@ -887,11 +731,17 @@ def integrate(data):
             matrix(data, f.POSE), displacement, vector(data, f.Q_START), vector(data, f.Q),
         )  # fmt: skip
         if has_bilateral(data):
-            project_positions(data)
+            run_task(data, PROJECT_POSITIONS)
         place_bodies(data, vector(data, f.Q))
         if carrying and apply_momentum(data):
             place_bodies(data, vector(data, f.Q))  # its rounding, too, is that of q alone
-        if not state_is_finite(data):
+        # q and v are finite, also where v⁺ was
+        within = True
+        for value in vector(data, f.Q):
+            within &= abs(value) <= LARGEST
+        for value in vector(data, f.V):
+            within &= abs(value) <= LARGEST
+        if not within:
             status[0] = NOT_FINITE
             revert_step(data)
             place_bodies(data, vector(data, f.Q))
@@ -924,17 +774,6 @@ def check_divergence(data):
     elif fast[1] == 0.0:
         fast[0], fast[1] = clock[0], turn
     return size <= LARGEST
-
-
-@kernel
-def state_is_finite(data):
-    """Return whether q and v are, and may be given back to the simulator; also where v⁺ was."""
-    within = True
-    for value in vector(data, f.Q):
-        within &= abs(value) <= LARGEST
-    for value in vector(data, f.V):
-        within &= abs(value) <= LARGEST
-    return within
 
 
 @kernel

@@ -7,7 +7,7 @@
 in impulses: v̂ = u⁻ + h a_ref. (τ, ζ) is solref, d(r) the impedance from solimp, Â MuJoCo's
 approximation of the diagonal of A, or the diagonal. Contacts act only while φ < 0. Dry friction of
 joints is a box with the same solref and d(0). Without parameters it is MuJoCo without parameters:
-pyramids, the approximation, contacts that see the joint damping of the start (_stages.py), μ no
+pyramids, the approximation, contacts that see the joint damping of the start of the step, μ no
 smaller than 1e-5.
 
 Under an elliptic cone with the exact diagonal a contact at rest sinks by g (1 − d) τ² ζ² and,
@@ -40,22 +40,24 @@ from contact_sim.contact_models._base import TimeSteppingModel
 from contact_sim.contact_models._stages import (
     CompiledLaw,
     compiled_law,
-    next_problem,
-    next_undamped_problem,
-    prepare_undamped,
-    report_solve,
+    fill_delassus,
+    next_island_rows,
+    report_iterations,
 )
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
-from contact_sim.solvers._cone_problem import (
-    CONVERGED,
-    MAX_ITERATIONS,
-    NONFINITE,
-    Rows,
-    friction_sweep,
-)
+from contact_sim.solvers._cone_problem import Rows, friction_sweep
+from contact_sim.solvers._delassus import factorise, solve
 from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import minimise_linear
-from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
+from contact_sim.step._bilateral_rows import CONSTRAIN_UNDAMPED, has_bilateral, run_task
+from contact_sim.step._contact_rows import (
+    contact_branches,
+    interval_branches,
+    newton_work_of,
+    row_velocities,
+    tree_of,
+    unbiased_rows_of,
+)
 
 (
     FORM_2014, TIME_CONSTANT, DAMPING_RATIO, IMPEDANCE, _, _, _, _, IMPRATIO, ELLIPTIC, EXACT,
@@ -64,10 +66,8 @@ from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
 """Places of the parameters in the numbers of the law; from IMPEDANCE on the five of solimp."""
 SMALLEST_IMPEDANCE, LARGEST_IMPEDANCE = 1e-4, 0.9999
 SMALLEST_COMPLIANCE = 1e-15
-OUT_OF_REACH = 1e12
-"""Approach speed [m/s] at which a contact with φ ≥ 0 would act: never."""
-SMALLEST_FRICTION = 1e-5
-"""MuJoCo's, which has no contact without friction [-]."""
+OUT_OF_REACH = 1e12  # approach speed [m/s] at which a contact with φ ≥ 0 would act: never
+SMALLEST_FRICTION = 1e-5  # MuJoCo's, which has no contact without friction [-]
 
 
 @dataclass(frozen=True)
@@ -134,19 +134,67 @@ class TodorovParameters(Parameters):
     )
 
 
+# --- Contacts that see explicit joint damping, as in MuJoCo (theory 2.4).
+#
+#     λ = law(J M⁻¹ Jᵀ, J v_e),   v_e = v + h M⁻¹ (τ − nle − D v) + h (ω × v_lin)
+#     v⁺ = v_f + M̂⁻¹ Jᵀ λ,        M̂ = M + h D
+#
+# The contacts see the damping of the start of the step, the motion is damped implicitly: the
+# contacts are solved for a velocity other than v⁺. With v_f of M̂ it is
+# v_e = v_f + h M⁻¹ D (v_f − v), for D ω × v_lin = 0: no free flyer is damped.
+
+UNDAMPED_CHANGE = 7  # place of J (v_e − v_f) among the vectors of the law
+
+
+@kernel
+def sees_explicit_damping(data):
+    """Return whether a dof is damped, under MuJoCo's form; that of 2014 has it in M̂."""
+    return vector(data, f.LAW)[FORM_2014] == 0.0 and vector(data, f.DAMPING).any()
+
+
 @kernel
 def undamp_contacts(data):
-    """Fill the factor of M and J (v_e − v_f) for the contacts of MuJoCo's form."""
-    if vector(data, f.LAW)[FORM_2014] == 0.0:
-        prepare_undamped(data)
+    """Fill the factor of M and J (v_e − v_f), once in a step."""
+    if not sees_explicit_damping(data):
+        return
+    tree, inertia, factor = tree_of(data), matrix(data, f.INERTIA), matrix(data, f.UNDAMPED_FACTOR)
+    damping, h = vector(data, f.DAMPING), vector(data, f.TIME_STEP)[0]
+    v, v_free, change = vector(data, f.V_START), vector(data, f.V_FREE), vector(data, f.UNDAMPING)
+    # M = M̂ − h D in the pattern of the tree; v_e − v_f = M⁻¹ h D (v_f − v)
+    for k in range(damping.shape[0]):
+        j = tree[0][k]
+        while j >= 0:
+            factor[k, j] = inertia[k, j]
+            j = tree[0][j]
+        factor[k, k] = inertia[k, k] - h * damping[k]
+        change[k] = h * damping[k] * (v_free[k] - v[k])
+    factorise(factor, tree)
+    solve(factor, tree, change)
+    if has_bilateral(data):
+        run_task(data, CONSTRAIN_UNDAMPED)
+    # J (v_e − v_f) of the rows
+    row_velocities(
+        matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data), interval_branches(data),
+        integers(data, f.DOF_PARENT), change, matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE],
+    )  # fmt: skip
 
 
 @kernel
 def next_todorov(data):
-    """Fill the contact problem; that of 2014 has the implicit damping in it, MuJoCo's does not."""
-    if vector(data, f.LAW)[FORM_2014] != 0.0:
-        return next_problem(data)
-    return next_undamped_problem(data)
+    """Gather the next contact problem, with J M⁻¹ Jᵀ and J v_e where damping is explicit."""
+    n, undamped = next_island_rows(data), sees_explicit_damping(data)
+    if n == 0:
+        return n
+    if undamped:  # u_f of the problem becomes J v_e
+        row_of, row_free = integers(data, f.ROW_OF), vector(data, f.ROW_FREE)
+        change = matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE]
+        for a in range(n):
+            row_free[a] += change[row_of[a]]
+    fill_delassus(data, n, undamped)
+    return n
+
+
+# --- The soft constraint.
 
 
 @kernel
@@ -166,7 +214,18 @@ def solve_todorov(data):
         weight = vector(data, f.ROW_WEIGHT)
         fill_contact_rules(rows, start, gap, weight, h, law, R, v_hat)
         fill_interval_rules(rows, start, interval_gap, weight, h, law, R, v_hat)
-    report_solve(data, solve_soft(rows, R, v_hat, impulse, newton_work_of(data), law))
+    # λ = min over the cones, or over the edges of the pyramids
+    elliptic = law[ELLIPTIC] != 0.0
+    iterations, residual, converged = minimise_linear(
+        rows, v_hat, R, impulse, newton_work_of(data), law[TOLERANCE], int(law[ITERATION_LIMIT]),
+        not elliptic,
+    )  # fmt: skip
+    # noslip: sweeps over the friction rows with R = 0 and the normal impulses fixed
+    if elliptic:
+        for _ in range(int(law[NOSLIP])):
+            biased = Rows(rows.delassus, rows.g - v_hat, rows.friction, rows.lower, rows.upper)
+            friction_sweep(biased, impulse)
+    report_iterations(data, impulse, iterations, residual, converged)
 
 
 @kernel
@@ -192,17 +251,13 @@ def reference(start, h, b, k, r):
 
 
 @kernel
-def constraint_time(h, law):
-    """Return τ of solref [s], at least 2 h under `refsafe`."""
-    return max(law[TIME_CONSTANT], 2.0 * h) if law[REFSAFE] != 0.0 else law[TIME_CONSTANT]
-
-
-@kernel
 def gains(gap, h, law):
     """Return the impedance d at `gap`, and damping b [1/s] and stiffness k [1/s²] of a_ref."""
     # d = d(r), b = 2/(d_max τ), k = d/(d_max² τ² ζ²)
     solimp = law[IMPEDANCE : IMPEDANCE + 5]
-    d, tau = impedance(solimp, gap), constraint_time(h, law)
+    d, tau = impedance(solimp, gap), law[TIME_CONSTANT]
+    if law[REFSAFE] != 0.0:  # at least two steps
+        tau = max(tau, 2.0 * h)
     d_max = min(max(solimp[1], SMALLEST_IMPEDANCE), LARGEST_IMPEDANCE)
     k = d / (d_max * d_max * tau * tau * law[DAMPING_RATIO] * law[DAMPING_RATIO])
     return d, 2.0 / (d_max * tau), k
@@ -263,27 +318,6 @@ def fill_rules_2014(rows, start, gaps, h, law, R, v_hat):
         R[t] = R[t + 1] = tangential if elliptic else R[m] + mu[i] ** 2 * tangential
     for s in range(rows.lower.shape[0]):
         v_hat[3 * nc + s] = reference(start[3 * nc + s], h, b, k, gaps[1][s])
-
-
-@kernel
-def solve_soft(rows, R, v_hat, impulse, work, law):
-    """Solve the rules R, v̂ in place; return (status code, iterations, residual)."""
-    tolerance, max_iterations = law[TOLERANCE], int(law[ITERATION_LIMIT])
-    elliptic = law[ELLIPTIC] != 0.0
-    iterations, residual, converged = minimise_linear(
-        rows, v_hat, R, impulse, work, tolerance, max_iterations, not elliptic
-    )
-    # noslip: sweeps over the friction rows with R = 0 and the normal impulses fixed
-    if elliptic:
-        for _ in range(int(law[NOSLIP])):
-            biased = Rows(rows.delassus, rows.g - v_hat, rows.friction, rows.lower, rows.upper)
-            friction_sweep(biased, impulse)
-    if converged:
-        return CONVERGED, iterations, residual
-    if not np.isfinite(residual):
-        impulse[:] = 0.0
-        return NONFINITE, iterations, residual
-    return MAX_ITERATIONS, iterations, residual
 
 
 class Todorov(TimeSteppingModel):

@@ -67,8 +67,7 @@ MAY_BREAK: dict[str, dict[str, str]] = {
     },
     'ncp': {},
 }
-"""Name of a contact model: the laws that it may break, and why."""
-"""Model to {law: reason}, at the defaults of the model."""
+"""Name of a contact model: the laws that it may break at its defaults, and why."""
 
 _GLIDES = 'the minimum weighs friction against the normal force: u_n grows with μ |u_t|'
 

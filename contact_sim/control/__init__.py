@@ -1,12 +1,7 @@
 """Whole-body controllers: functions of time and state, for use in process or in a node."""
 
 from contact_sim.control._inverse_dynamics import Answer
-from contact_sim.control._stance import (
-    BaseGains,
-    BaseMotion,
-    BaseReference,
-    Stance,
-)
+from contact_sim.control._stance import BaseGains, BaseMotion, BaseReference, Stance
 from contact_sim.control._trot import Trot, TrotTuning
 
 __all__ = [

@@ -12,17 +12,19 @@ import pinocchio as pin
 
 from contact_sim._types import Array
 from contact_sim._validation import LARGEST, checked, checked_fields, within
-from contact_sim.control._inverse_dynamics import Answer, InverseDynamicsQP
-from contact_sim.control._legs import BASE, JOINTS, LeggedDynamics, cross
+from contact_sim.control._inverse_dynamics import (
+    BASE,
+    JOINTS,
+    Answer,
+    InverseDynamicsQP,
+    LeggedDynamics,
+    cross,
+)
 from contact_sim.errors import InvalidInput, SingularLegs, UnknownName, of_type, shown
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._jit import kernel
 
 # --- Reference of the base, and the acceleration that follows it
-
-
-def _zeros() -> Array:
-    return np.zeros(3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +35,9 @@ class BaseReference:
     """Of the base's origin [m]."""
     yaw: float
     """Heading [rad]; the desired roll and pitch are zero."""
-    velocity: Array = field(default_factory=_zeros)
+    velocity: Array = field(default_factory=lambda: np.zeros(3))
     """[m/s]."""
-    acceleration: Array = field(default_factory=_zeros)
+    acceleration: Array = field(default_factory=lambda: np.zeros(3))
     """[m/s²]."""
     yaw_rate: float = 0.0
     """[rad/s]."""
@@ -98,17 +100,8 @@ def base_acceleration(
 def corrected(R, q, v, heading, position, velocity, acceleration, turn, yaw_rate, gains):
     """Return a*, see `base_acceleration`, shape (6,).
 
-    Args:
-        R: axes of the base in world, shape (3, 3).
-        q: shape (nq,).
-        v: shape (nv,).
-        heading: desired axes of the base in world, shape (3, 3).
-        position: desired, in world [m], shape (3,).
-        velocity: desired, in world [m/s], shape (3,).
-        acceleration: desired, in world [m/s²], shape (3,).
-        turn: rotation vector from R to the heading in the base's axes [rad], shape (3,).
-        yaw_rate: [rad/s].
-        gains: `BaseGains.numbers`.
+    R and `heading` (3, 3): axes of the base in world, real and desired; `turn`: rotation vector
+    from R to the heading in the base's axes [rad]; the other vectors, in world, are desired.
     """
     error, linear, answer = np.zeros(3), np.zeros(3), np.zeros(6)
     for i in range(3):

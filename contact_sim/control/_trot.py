@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
 from contact_sim._validation import LARGEST, checked, checked_fields, number_within, real_array
-from contact_sim.control._inverse_dynamics import Answer, InverseDynamicsQP
-from contact_sim.control._legs import LeggedDynamics
+from contact_sim.control._inverse_dynamics import Answer, InverseDynamicsQP, LeggedDynamics
 from contact_sim.control._stance import BaseGains, BaseReference, base_acceleration, turned, yaw_of
 from contact_sim.errors import InvalidInput, SingularLegs, of_type, shown
 from contact_sim.robot._model import RobotModel
@@ -49,11 +48,6 @@ class Gait:
             raise InvalidInput(f'gait duty = {shown(self.duty)}: expected a value in [0.5, 1)')
 
     @property
-    def stance_time(self) -> float:
-        """Duration of a stance [s]."""
-        return self.duty * self.period
-
-    @property
     def swing_time(self) -> float:
         """Duration of a swing [s]."""
         return (1.0 - self.duty) * self.period
@@ -61,9 +55,7 @@ class Gait:
     def swing(self, time: float, offset: float) -> float | None:
         """Return the share of its swing that a foot has done at `time` [s], None if it stands.
 
-        Args:
-            time: since the gait began; every foot begins with a stance.
-            offset: of the foot in shares of the period, 0 or 0.5 for the pairs of a trot.
+        Every foot begins with a stance; `offset` in shares of the period is 0 or 0.5 for a pair.
         """
         cycle = time / self.period - offset
         phase = cycle - floor(cycle)
@@ -73,11 +65,7 @@ class Gait:
 
 
 def diagonal_pairs(feet: ArrayLike) -> NDArray[np.int64]:
-    """Return 0 or 1 per foot, equal for feet that stand diagonally from each other.
-
-    Args:
-        feet: positions seen from above, shape (4, 2).
-    """
+    """Return 0 or 1 for each of the feet (4, 2), equal for those diagonal to each other."""
     points = np.asarray(feet, dtype=float)
     if points.shape != (4, 2):
         raise InvalidInput(f'feet of a trot: shape {points.shape}, expected (4, 2): four feet')
@@ -92,15 +80,9 @@ def diagonal_pairs(feet: ArrayLike) -> NDArray[np.int64]:
 def swing_motion(start, end, height, share, duration):
     """Return position, velocity and acceleration of a foot in the air, each of shape (3,).
 
-    Least jerk from `start` to `end` (3,) [m], and a hump of 64 s³ (1 − s)³ on top: at both ends
-    velocity and acceleration are zero.
-
-    Args:
-        start: where it left the ground.
-        end: where it lands.
-        height: of the hump [m].
-        share: s, in [0, 1].
-        duration: of the swing [s].
+    Least jerk from `start`, where it left the ground, to `end`, where it lands, (3,) [m], and a
+    hump of 64 s³ (1 − s)³ on top, s in [0, 1] the `share`: at both ends velocity and acceleration
+    are zero.
     """
     s, r = share, 1.0 - share
     hump = 64.0 * height
@@ -230,7 +212,10 @@ class Trot:
         self._advance(time - self._last)  # type: ignore[operator]
         self._last = time
         standing, feet = self._feet(time - self._begin)
-        base = base_acceleration(self.dynamics, self._reference(), self.tuning.gains)
+        position = np.array([*self._target, self._ground + self._height])
+        turning = float(self._velocity[2])
+        reference = BaseReference(position, self._yaw, self._speed, yaw_rate=turning)
+        base = base_acceleration(self.dynamics, reference, self.tuning.gains)
         return self._inverse.solve(base, feet, standing)
 
     def _start(self, time: float) -> None:
@@ -252,17 +237,14 @@ class Trot:
         self._velocity = self._velocity + ahead
         forward, sideways, rate = self._velocity.tolist()
         present = yaw_of(d.rotation)
-        turn = _wrapped(self._yaw + step * rate - present)
+        turn = self._yaw + step * rate - present
+        turn = float((turn + np.pi) % (2.0 * np.pi) - np.pi)  # in [−π, π)
         self._yaw = present + min(max(turn, -t.turn_lead), t.turn_lead)
         c, s = cos(self._yaw), sin(self._yaw)
         self._speed = np.array([c * forward - s * sideways, s * forward + c * sideways, 0.0])
         way = self._target + step * self._speed[:2] - d.q[:2]
         reach = t.lead * self._height / max(hypot(*way.tolist()), 1e-9)
         self._target = d.q[:2] + min(1.0, reach) * way
-
-    def _reference(self) -> BaseReference:
-        position = np.array([*self._target, self._ground + self._height])
-        return BaseReference(position, self._yaw, self._speed, yaw_rate=float(self._velocity[2]))
 
     def _feet(self, time: float) -> tuple[NDArray[np.bool_], Array]:
         """Return which feet stand, and the desired accelerations of all."""
@@ -275,9 +257,10 @@ class Trot:
                 if not self._in_air[i]:
                     self._lift_off[i] = d.foot[i]
             self._in_air[i] = swing is not None
+        half_stance = 0.5 * (gait.duty * gait.period)
         aim = footholds(
             d.centre_of_mass, d.rotation, d.v, self._speed, self._place, share,
-            (self._yaw, float(self._velocity[2])), (gait.swing_time, 0.5 * gait.stance_time),
+            (self._yaw, float(self._velocity[2])), (gait.swing_time, half_stance),
             t.capture * self._natural,
         )  # fmt: skip
         aim[:, 2] = self._ground - t.press * self._height
@@ -292,16 +275,9 @@ class Trot:
 def footholds(centre, R, v, speed, place, share, heading, times, capture):
     """Return where the feet should land, height left open, [m] in world, shape (n, 3).
 
-    Args:
-        centre: of mass in world [m], shape (3,).
-        R: axes of the base in world, shape (3, 3).
-        v: shape (nv,).
-        speed: v*, desired velocity in world [m/s], shape (3,).
-        place: n of every foot, shape (n, 3).
-        share: of its swing that each foot has done, shape (n,).
-        heading: desired yaw [rad] and its rate [rad/s].
-        times: of a swing, and half that of a stance [s].
-        capture: k √(z/g) [s].
+    R: axes of the base in world; `speed` v*, in world; `place` n of every foot, (n, 3); `share` of
+    its swing that each has done; `heading`: desired yaw and its rate; `times` of a swing, and half
+    that of a stance [s]; `capture` k √(z/g) [s].
     """
     answer = np.empty(place.shape)
     for i in range(place.shape[0]):
@@ -319,15 +295,9 @@ def footholds(centre, R, v, speed, place, share, heading, times, capture):
 def accelerations_of_feet(foot, velocity, lift_off, aim, share, numbers):
     """Return the desired accelerations [m/s²], shape (n, 3), and the height of the ground [m].
 
-    Standing feet are braked.
-
-    Args:
-        foot: positions [m], shape (n, 3).
-        velocity: [m/s], shape (n, 3).
-        lift_off: where each foot left the ground [m], shape (n, 3).
-        aim: where each should land [m], shape (n, 3).
-        share: of its swing that each foot has done, STANDS where it stands, shape (n,).
-        numbers: height [m] and duration [s] of a swing, p [1/s²] and d [1/s] of the feet.
+    A foot swings from `lift_off` to `aim`, (n, 3) [m], and has done its `share` of that, or it
+    STANDS and is braked. `numbers`: height [m] and duration [s] of a swing, p [1/s²] and d [1/s]
+    of the feet.
     """
     height, duration, p, d = numbers
     desired, ground, n_standing = np.empty(foot.shape), 0.0, 0
@@ -342,8 +312,3 @@ def accelerations_of_feet(foot, velocity, lift_off, aim, share, numbers):
         for k in range(3):
             desired[i, k] = ddx[k] + p * (x[k] - foot[i, k]) + d * (dx[k] - velocity[i, k])
     return desired, ground / n_standing
-
-
-def _wrapped(angle: float) -> float:
-    """Return an angle in [−π, π)."""
-    return float((angle + np.pi) % (2.0 * np.pi) - np.pi)

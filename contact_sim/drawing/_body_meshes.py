@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import numpy as np
@@ -22,7 +21,7 @@ from PIL import Image
 from contact_sim._types import Array, Indices
 from contact_sim.errors import shown
 from contact_sim.robot._coordinates import find_frame
-from contact_sim.robot._files import mesh_path
+from contact_sim.robot._files import mesh_file
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart, parts_of
 from contact_sim.robot._urdf import parse_xml
@@ -110,9 +109,9 @@ def compose(first: Array, second: Array) -> tuple[Array, Array]:
 
 def _bodies_of_part(whole: RobotModel, part: RobotPart) -> Iterator[Body]:
     own, model = part.robot.pinocchio_model, whole.pinocchio_model
-    seen, missing = link_geometries(part.robot, 'visual')
-    bare = _joints_without_geometry(part.robot, seen)
-    looks = list(seen)
+    looks, missing = link_geometries(part.robot, 'visual')
+    with_mass = {j for j in range(1, own.njoints) if own.inertias[j].mass > 0.0}
+    bare = with_mass - {_joint(own, look.link) for look in looks}
     if bare:
         solid, _ = link_geometries(part.robot, 'collision')
         instead = [look for look in solid if _joint(own, look.link) in bare]
@@ -124,53 +123,41 @@ def _bodies_of_part(whole: RobotModel, part: RobotPart) -> Iterator[Body]:
             'robot %s: %s; drawn without them, or as simple shapes', whole.name, '; '.join(missing)
         )
     for look in looks:
-        frame, alone = (
-            find_frame(model, part.qualified_name(look.link)),
-            find_frame(own, look.link),
-        )
+        name = part.qualified_name(look.link)
+        frame, alone = find_frame(model, name), find_frame(own, look.link)
         moved = frame.placement * alone.placement.inverse()  # of a part whose base is fixed
-        at = moved * alone.placement * look.placement
-        yield Body(
-            part.qualified_name(look.link), frame.parentJoint, pin.SE3ToXYZQUAT(at), look.surface,
-            look.colour,
-        )  # fmt: skip
+        at = pin.SE3ToXYZQUAT(moved * alone.placement * look.placement)
+        yield Body(name, frame.parentJoint, at, look.surface, look.colour)
 
 
 def _joint(model: pin.Model, link: str) -> int:
     return int(find_frame(model, link).parentJoint)
 
 
-def _joints_without_geometry(robot: RobotModel, looks: tuple[LinkGeometry, ...]) -> set[int]:
-    """Return the joints that move a mass but no geometry."""
-    model = robot.pinocchio_model
-    shown = {_joint(model, look.link) for look in looks}
-    return {j for j in range(1, model.njoints) if model.inertias[j].mass > 0.0 and j not in shown}
-
-
 def _capsules(robot: RobotModel, joint: int) -> Iterator[LinkGeometry]:
     """Yield capsules along a body, in the axes of a frame of it."""
     model = robot.pinocchio_model
+    points = [p for p in robot.candidates if _joint(model, p.frame) == joint]
     ends = [np.array(model.jointPlacements[j].translation)
             for j in range(1, model.njoints) if model.parents[j] == joint]  # fmt: skip
-    points = [p for p in robot.candidates if _joint(model, p.frame) == joint]
     ends += [np.array(p.offset) for p in points]
-    frame = next(f for f in model.frames if f.parentJoint == joint)
-    back = frame.placement.inverse()
-    for point in points:
-        if point.radius > 0.0:
-            ball = sphere(point.radius)
-            yield LinkGeometry(
-                frame.name, back * pin.SE3(np.eye(3), np.array(point.offset)), ball, DEFAULT_COLOUR
-            )
+    shapes = [
+        (pin.SE3(np.eye(3), np.array(point.offset)), sphere(point.radius))
+        for point in points
+        if point.radius > 0.0
+    ]
     long = [end for end in ends if np.linalg.norm(end) > MIN_RADIUS]
     for end in long:
         length = float(np.linalg.norm(end))
         turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), end / length).matrix()
-        stick = capsule(max(MIN_RADIUS, 0.06 * length), length)
-        yield LinkGeometry(frame.name, back * pin.SE3(turn, 0.5 * end), stick, DEFAULT_COLOUR)
+        shapes.append((pin.SE3(turn, 0.5 * end), capsule(max(MIN_RADIUS, 0.06 * length), length)))
     if not long and not points:
         centre = pin.SE3(np.eye(3), np.array(model.inertias[joint].lever))
-        yield LinkGeometry(frame.name, back * centre, sphere(3.0 * MIN_RADIUS), DEFAULT_COLOUR)
+        shapes.append((centre, sphere(3.0 * MIN_RADIUS)))
+    frame = next(f for f in model.frames if f.parentJoint == joint)
+    back = frame.placement.inverse()
+    for placement, surface in shapes:
+        yield LinkGeometry(frame.name, back * placement, surface, DEFAULT_COLOUR)
 
 
 def tinted(bodies: tuple[Body, ...], colour: Colour) -> tuple[Body, ...]:
@@ -181,14 +168,12 @@ def tinted(bodies: tuple[Body, ...], colour: Colour) -> tuple[Body, ...]:
 # ------------------------------------------------ geometry of the links of a URDF
 
 
-def link_geometries(
-    robot: RobotModel, use: str
-) -> tuple[tuple[LinkGeometry, ...], tuple[str, ...]]:
+def link_geometries(robot: RobotModel, use: str) -> tuple[list[LinkGeometry], tuple[str, ...]]:
     """Return the geometry of all links, and a line for each missing mesh."""
     looks: list[LinkGeometry] = []
     missing: list[str] = []
     if not robot.description:
-        return (), ()
+        return [], ()
     root = parse_xml(robot.description, f'description of {robot.name}')
     colours = {m.get('name'): _material_colour(m) for m in root.iterfind('material')}
     for link in root.iterfind('link'):
@@ -205,7 +190,7 @@ def link_geometries(
             place = _origin(element)
             colour = own or named or DEFAULT_COLOUR  # of what has none in its file, as in RViz
             looks += [LinkGeometry(name, place, part, of or colour) for part, of in parts]
-    return tuple(looks), tuple(dict.fromkeys(missing))
+    return looks, tuple(dict.fromkeys(missing))
 
 
 def _material_colour(material: ElementTree.Element) -> Colour | None:
@@ -216,8 +201,8 @@ def _material_colour(material: ElementTree.Element) -> Colour | None:
     return r, g, b, a
 
 
-def _numbers(text: str) -> Array:
-    return np.array([float(x) for x in text.split()])
+def _numbers(text: str | None) -> Array:
+    return np.array((text or '').split(), dtype=np.float64)
 
 
 def _origin(element: ElementTree.Element) -> pin.SE3:
@@ -235,7 +220,8 @@ def _parts(geometry: ElementTree.Element | None, folders: tuple[str, ...]) -> Su
         raise ValueError('no geometry')
     if shape.tag == 'mesh':
         x, y, z = _numbers(shape.get('scale', '1 1 1')).tolist()
-        return mesh_parts(mesh_file(shape.get('filename', ''), folders), (x, y, z))
+        file = mesh_file(shape.get('filename', ''), folders)
+        return _read_mesh(file, (x, y, z), file.stat().st_mtime_ns)
     return ((_primitive(shape.tag, tuple(sorted(shape.attrib.items()))), None),)
 
 
@@ -257,33 +243,12 @@ def _primitive(kind: str, sizes: tuple[tuple[str, str], ...]) -> Surface:
 # ------------------------------------------------ mesh files
 
 
-def mesh_file(uri: str, folders: tuple[str, ...]) -> Path:
-    """Return the file of a mesh of a description."""
-    path = mesh_path(uri, folders)
-    if path.startswith('package://'):
-        below = unquote(path.removeprefix('package://'))
-        files = [Path(folder, below) for folder in folders]
-    else:
-        files = [Path(unquote(urlparse(path).path))]
-    found = next((file for file in files if file.is_file()), None)
-    if found is None:
-        raise ValueError(f'mesh {shown(uri)} not found in {", ".join(folders) or "any folder"}')
-    return found
-
-
-def mesh_parts(file: Path, scale: tuple[float, float, float]) -> Surfaces:
-    """Return the surfaces in a mesh file, with fewer triangles where there are very many.
-
-    Args:
-        file: its path; .dae, or any format that trimesh reads.
-        scale: along x, y and z [-].
-    """
-    return _read_mesh(file, scale, file.stat().st_mtime_ns)
-
-
 @lru_cache(maxsize=128)
 def _read_mesh(file: Path, scale: tuple[float, float, float], changed: int) -> Surfaces:
-    """Read a mesh; return the same objects until the file is changed."""
+    """Return the surfaces in a mesh file, with fewer triangles where there are very many.
+
+    They are the same objects until the file is changed.
+    """
     try:
         parts = (
             collada_parts(file) if file.suffix.lower() == '.dae' else list(_trimesh_parts(file))
@@ -308,21 +273,14 @@ def _trimesh_parts(file: Path) -> Iterator[MeshPart]:
     except ImportError as error:
         raise ValueError("trimesh is not installed: pip install 'contact_sim[view]'") from error
     for mesh in trimesh.load_scene(file).dump(concatenate=False):
-        if len(mesh.faces):
-            yield (
-                np.asarray(mesh.vertices, dtype=float),
-                np.asarray(mesh.faces),
-                _mesh_colour(mesh),
-            )
-
-
-def _mesh_colour(mesh: Any) -> Colour | None:
-    visual = mesh.visual
-    source = getattr(visual, 'material', visual if visual.defined else None)
-    if source is None:
-        return None
-    r, g, b = (float(part) / 255.0 for part in source.main_color[:3])
-    return r, g, b, 1.0
+        if not len(mesh.faces):
+            continue
+        source = getattr(mesh.visual, 'material', mesh.visual if mesh.visual.defined else None)
+        colour = None
+        if source is not None:
+            r, g, b = (float(part) / 255.0 for part in source.main_color[:3])
+            colour = r, g, b, 1.0
+        yield np.asarray(mesh.vertices, dtype=float), np.asarray(mesh.faces), colour
 
 
 # ------------------------------------------------ COLLADA files
@@ -396,7 +354,7 @@ class _ColladaFile:
         vertices = self._at(vertex.get('source', ''))
         given = next(i for i in vertices.iterfind('input') if i.get('semantic') == 'POSITION')
         source = self._at(given.get('source', ''))
-        return _floats(source.find('float_array')).reshape(-1, 3)
+        return _numbers(source.findtext('float_array')).reshape(-1, 3)
 
     def _colour(self, reference: str) -> Colour | None:
         """Return the diffuse colour of a material, the mean one where that is an image."""
@@ -405,13 +363,14 @@ class _ColladaFile:
         instance = self._at(reference).find('instance_effect')
         effect = self._at(instance.get('url', ''))  # type: ignore[union-attr]
         diffuse = next(effect.iter('diffuse'), None)
-        colour = None if diffuse is None else diffuse.find('color')
+        if diffuse is None:
+            return None
+        colour = diffuse.find('color')
         if colour is not None:
-            r, g, b, *_ = _floats(colour).tolist()
+            r, g, b, *_ = _numbers(colour.text).tolist()
             return r, g, b, 1.0
         image = next(self._root.iterfind('library_images/image/init_from'), None)
-        texture = None if diffuse is None else diffuse.find('texture')
-        if texture is None or image is None:
+        if diffuse.find('texture') is None or image is None:
             return None
         return mean_colour(self._folder / unquote(image.text or ''))
 
@@ -424,11 +383,6 @@ def mean_colour(file: Path) -> Colour | None:
     except OSError:
         return None
     return float(r) / 255.0, float(g) / 255.0, float(b) / 255.0, 1.0
-
-
-def _floats(element: ElementTree.Element | None) -> Array:
-    text = '' if element is None else element.text or ''
-    return np.array(text.split(), dtype=np.float64)
 
 
 def _integers(text: str | None) -> Indices:
@@ -461,23 +415,20 @@ def _transform(node: ElementTree.Element) -> Array:
     for element in node:
         step = np.eye(4)
         if element.tag == 'matrix':
-            step = _floats(element).reshape(4, 4)
+            step = _numbers(element.text).reshape(4, 4)
         elif element.tag == 'translate':
-            step[:3, 3] = _floats(element)
+            step[:3, 3] = _numbers(element.text)
         elif element.tag == 'scale':
-            step[:3, :3] = np.diag(_floats(element))
+            step[:3, :3] = np.diag(_numbers(element.text))
         elif element.tag == 'rotate':
-            step[:3, :3] = _rotation(_floats(element))
+            *axis, degrees = _numbers(element.text)
+            x, y, z = np.array(axis) / np.linalg.norm(axis)
+            angle = np.radians(degrees)
+            cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+            squared = (1.0 - np.cos(angle)) * cross @ cross
+            step[:3, :3] = np.eye(3) + np.sin(angle) * cross + squared
         total = total @ step
     return total
-
-
-def _rotation(axis_and_degrees: Array) -> Array:
-    x, y, z = axis_and_degrees[:3] / np.linalg.norm(axis_and_degrees[:3])
-    angle = np.radians(axis_and_degrees[3])
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    turned: Array = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
-    return turned
 
 
 # ------------------------------------------------ primitive shapes, simplification
@@ -541,18 +492,14 @@ def simplified(surface: Surface, most: int) -> Surface:
     if len(surface.triangles) <= most:
         return surface
     extent = np.ptp(surface.vertices, axis=0)
-    area = _area(surface)
+    a, b, c = np.moveaxis(surface.vertices[surface.triangles], 1, 0)
+    area = float(0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum())
     side = float(np.sqrt(area / most)) if area > 0.0 else float(extent.max() / np.sqrt(most))
     found = _cluster_vertices(surface, side)
     while len(found.triangles) > most:
         side *= 2.0 ** (1.0 / 3.0)
         found = _cluster_vertices(surface, side)
     return found
-
-
-def _area(surface: Surface) -> float:
-    a, b, c = np.moveaxis(surface.vertices[surface.triangles], 1, 0)
-    return float(0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum())
 
 
 def _cluster_vertices(surface: Surface, side: float) -> Surface:

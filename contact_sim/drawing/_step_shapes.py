@@ -27,7 +27,7 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.sensors._robot_view import Report
 from contact_sim.sensors._sensor import Frames, sensor_frame
 from contact_sim.simulation._report import ContactReport, PairReport, StepReport
-from contact_sim.support._geometry import distance_inside, support_polygon
+from contact_sim.support._analysis import distance_inside, support_polygon
 from contact_sim.terrain import Region
 
 METRES_PER_NEWTON = 0.01
@@ -63,7 +63,6 @@ FALLING: Colour = (0.90, 0.10, 0.10, 1.0)
 
 # ------------------------------------------------ arrows
 
-
 SHORTEST = 1e-6
 """An arrow is drawn where a component of it is longer than this [m]."""
 
@@ -95,10 +94,7 @@ class Arrows:
 
 
 def contact_arrows(contacts: ContactReport) -> dict[str, Arrows]:
-    """Return force, slip and normal of every contact with the ground, by name of their colour.
-
-    Slip has a length only where the contact slips.
-    """
+    """Return force, slip (where it slips) and normal of every ground contact, by colour."""
     start, slips = contacts.position, contacts.mode == 2
     slip = METRES_PER_METRE_PER_SECOND * contacts.velocity * slips[:, None]
     return {
@@ -114,12 +110,8 @@ def pair_arrows(pairs: PairReport) -> Arrows:
 
 
 def push_arrows(wrenches: Mapping[str, Array], origins: Mapping[str, Array]) -> dict[str, Arrows]:
-    """Return force and torque from outside, by name of their colour; a force ends where it acts.
-
-    Args:
-        wrenches: frame to force [N] and torque [N m], world axes, (6,).
-        origins: frame to its origin in the world [m], (3,).
-    """
+    """Return force and torque from outside, by colour; a force ends where it acts."""
+    # by frame: force [N] and torque [N m], and the origin in the world [m]; world axes
     wrench = np.array([*wrenches.values()], dtype=float).reshape(-1, 6)
     origin = np.array([origins[frame] for frame in wrenches], dtype=float).reshape(-1, 3)
     force = METRES_PER_NEWTON * wrench[:, :3]
@@ -169,10 +161,7 @@ def constrains_frame(constraint: Constraint) -> bool:
 
 
 def cone_triangles(friction: float) -> Array:
-    """Return the corners of a friction cone about z, its tip at the origin, shape (3·sides, 3).
-
-    The angle between its axis and its sides is atan(friction).
-    """
+    """Return the corners of a friction cone about z, its tip at the origin, shape (3·sides, 3)."""
     angles = np.linspace(0.0, 2.0 * np.pi, CONE_SIDES + 1)
     circle = friction * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     rim = CONE_HEIGHT * np.column_stack([circle, np.ones_like(angles)])
@@ -181,14 +170,11 @@ def cone_triangles(friction: float) -> Array:
 
 
 def turned_to(normals: Array) -> Array:
-    """Return the shortest rotations that take z to unit normals (n, 3) as x, y, z, w, (n, 4).
-
-    Half a turn about x for what points straight down.
-    """
+    """Return the shortest rotations that take z to unit normals (n, 3) as x, y, z, w, (n, 4)."""
     x, y, z = normals.T
     quaternion = np.stack([-y, x, np.zeros_like(x), 1.0 + z], axis=1)  # (z × n, 1 + z·n)
     down = 1.0 + z < 1e-12
-    quaternion[down] = (1.0, 0.0, 0.0, 0.0)
+    quaternion[down] = (1.0, 0.0, 0.0, 0.0)  # half a turn about x
     return np.asarray(quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True))
 
 
@@ -224,15 +210,12 @@ class SupportShapes:
         corners = support_polygon(contacts.position[contacts.mode > 0], contacts.normal)
         outline = np.array([*corners, corners[0]] if len(corners) > 2 else [*corners])
         over = bool(distance_inside(corners[:, :2], centre[:2]) >= 0.0)
-        return SupportShape(outline.reshape(-1, 3), centre, self._below(centre), over)
-
-    def _below(self, point: Array) -> Array:
-        height = self._terrain.height(point[0], point[1])
-        return point if np.isnan(height) else np.array([point[0], point[1], height])
+        height = self._terrain.height(centre[0], centre[1])
+        below = centre if np.isnan(height) else np.array([centre[0], centre[1], height])
+        return SupportShape(outline.reshape(-1, 3), centre, below, over)
 
 
 # ------------------------------------------------ ground and its regions
-
 
 GROUND_SIZE = 10.0
 """Side of the drawn part of an unbounded ground, about the origin of the world [m]."""

@@ -42,11 +42,7 @@ INTEGRATORS = ('semi_implicit', 'momentum')
 
 
 def integrator_code(name: str) -> int:
-    """Return the code of an integrator in the arrays.
-
-    Raises:
-        UnknownName: a name that is not in INTEGRATORS.
-    """
+    """Return the code of an integrator in the arrays; UnknownName for another name."""
     if not isinstance(name, str) or name not in INTEGRATORS:
         raise UnknownName('integrator', name, INTEGRATORS)
     return INTEGRATORS.index(name)
@@ -57,7 +53,7 @@ def integrator_code(name: str) -> int:
 
 @kernel
 def integrate_configuration(kind, q_index, v_index, pose, displacement, q, q_next):
-    """Fill q⁺ (nq,), the configuration after a displacement (nv,) as in `move_base`.
+    """Fill q⁺ (nq,), the configuration after a displacement (nv,) as in `pinocchio_increment`.
 
         free flyer   p⁺ = p + R Δp,   R⁺ = R exp θ
         spherical    R⁺ = R exp θ
@@ -65,7 +61,7 @@ def integrate_configuration(kind, q_index, v_index, pose, displacement, q, q_nex
         others       q⁺ = q + Δ (continuous joints: the angle)
 
     Quaternions and the (cos, sin) of angles are normalised to first order, which takes a relative
-    error e to 3/2 e². `kind`, `q_index` and `v_index` are those of the `Tree`.
+    error e to 3/2 e².
     """
     for j in range(1, kind.shape[0]):
         i, k, what = q_index[j], v_index[j], kind[j]
@@ -80,7 +76,13 @@ def integrate_configuration(kind, q_index, v_index, pose, displacement, q, q_nex
         elif what == CONTINUOUS:
             turn_angle(q, i, np.cos(displacement[k]), np.sin(displacement[k]), q_next)
         elif what == PLANAR:
-            move_planar(q, i, vec(displacement, k), q_next)
+            # (x, y, cos, sin) after exp(Δx, Δy, θ) on SE(2)
+            dx, dy, theta = vec(displacement, k)
+            a, b = rotation_gains(abs(theta))
+            u, v = a * dx - b * theta * dy, b * theta * dx + a * dy
+            q_next[i] = q[i] + q[i + 2] * u - q[i + 3] * v
+            q_next[i + 1] = q[i + 1] + q[i + 3] * u + q[i + 2] * v
+            turn_angle(q, i + 2, np.cos(theta), np.sin(theta), q_next)
 
 
 @kernel
@@ -112,58 +114,31 @@ def turn_angle(q, i, c, s, q_next):
 
 
 @kernel
-def move_planar(q, i, delta, q_next):
-    """Fill x, y, cos, sin at i of q_next: those of q after exp(Δx, Δy, θ) on SE(2)."""
-    x, y, theta = delta
-    a, b = rotation_gains(abs(theta))
-    u, v = a * x - b * theta * y, b * theta * x + a * y
-    q_next[i] = q[i] + q[i + 2] * u - q[i + 3] * v
-    q_next[i + 1] = q[i + 1] + q[i + 3] * u + q[i + 2] * v
-    turn_angle(q, i + 2, np.cos(theta), np.sin(theta), q_next)
+def pinocchio_increment(displacement, free_flyer_v, increment):
+    """Fill the tangent vector (nv,) with which Pinocchio's `integrate` makes a displacement.
 
-
-@kernel
-def move_base(displacement, v, free_flyer_v, increment, v_next):
-    """Fill the increment for Pinocchio's `integrate` and the velocity in the axes after a motion.
-
-    Args:
-        displacement: Δp of free flyers in their axes before the motion, rotation vector θ, and
-            changes of the other joints, shape (nv,).
-        v: velocity after the motion in the axes before it, shape (nv,).
-        free_flyer_v: first dof of each free flyer, shape (n,).
-        increment: out, tangent vector with q⁺ = q ⊕ increment, shape (nv,).
-        v_next: out, Pinocchio's velocity after the motion, shape (nv,).
+    The displacement is Δp of free flyers in their axes before the motion, the rotation vector θ,
+    and changes of the other joints, (nv,).
     """
-    for k in range(v.shape[0]):
+    for k in range(displacement.shape[0]):
         increment[k] = displacement[k]
-        v_next[k] = v[k]
     for i in free_flyer_v:
-        wx, wy, wz = displacement[i + 3], displacement[i + 4], displacement[i + 5]
-        angle = np.sqrt(wx * wx + wy * wy + wz * wz)
-        c = inverse_left_jacobian_gain(angle)
-        a, b = rotation_gains(angle)
+        move, turn = vec(displacement, i), vec(displacement, i + 3)
+        angle = np.sqrt(dot(turn, turn))
+        if angle < 0.1:
+            s = angle * angle
+            c = 1.0 / 12.0 + s / 720.0 + s * s / 30240.0 + s**3 / 1209600.0
+        else:
+            c = (1.0 - 0.5 * angle / np.tan(0.5 * angle)) / (angle * angle)
         # ξ = V(θ)⁻¹ Δp = Δp − ½ θ × Δp + c θ × (θ × Δp)
-        x, y, z = displacement[i], displacement[i + 1], displacement[i + 2]
-        cx, cy, cz = wy * z - wz * y, wz * x - wx * z, wx * y - wy * x
-        dx, dy, dz = wy * cz - wz * cy, wz * cx - wx * cz, wx * cy - wy * cx
-        increment[i] = x - 0.5 * cx + c * dx
-        increment[i + 1] = y - 0.5 * cy + c * dy
-        increment[i + 2] = z - 0.5 * cz + c * dz
-        # v_lin⁺ = exp(θ)ᵀ v_lin
-        x, y, z = v[i], v[i + 1], v[i + 2]
-        cx, cy, cz = wy * z - wz * y, wz * x - wx * z, wx * y - wy * x
-        dx, dy, dz = wy * cz - wz * cy, wz * cx - wx * cz, wx * cy - wy * cx
-        v_next[i] = x - a * cx + b * dx
-        v_next[i + 1] = y - a * cy + b * dy
-        v_next[i + 2] = z - a * cz + b * dz
+        once = cross(turn, move)
+        twice = cross(turn, once)
+        put(increment, i, add(sub(move, scaled(0.5, once)), scaled(c, twice)))
 
 
 @kernel
 def velocity_in_new_axes(displacement, v, free_flyer_v, v_next):
-    """Fill the velocity in the axes after a motion: v_lin ← exp(θ)ᵀ v_lin of free flyers.
-
-    Arguments as in `move_base`.
-    """
+    """Fill the velocity in the axes after a motion: v_lin ← exp(θ)ᵀ v_lin of free flyers."""
     for k in range(v.shape[0]):
         v_next[k] = v[k]
     for i in free_flyer_v:
@@ -182,15 +157,6 @@ def rotation_gains(angle):
     return a, 0.5 * sinc_half * sinc_half  # b = (1 − cos angle) / angle²
 
 
-@kernel
-def inverse_left_jacobian_gain(angle):
-    """Return c in V(φ)⁻¹ = I − ½ [φ]× + c [φ]×², angle = |φ|."""
-    if angle < 0.1:
-        square = angle * angle
-        return 1.0 / 12.0 + square / 720.0 + square * square / 30240.0 + square**3 / 1209600.0
-    return (1.0 - 0.5 * angle / np.tan(0.5 * angle)) / (angle * angle)
-
-
 # Integrator `momentum`: the momentum of a free-flying base with everything on it, over a step.
 #
 # A step finds v⁺ with the mass matrix of its start. Its momentum there, that of the start and all
@@ -202,36 +168,29 @@ def inverse_left_jacobian_gain(angle):
 
 @kernel
 def fill_next_momentum(M, armature, columns, i, motion, forces, h, flying, carried):
-    """Fill the momentum after a step and the position to which it moves the centre of mass.
+    """Fill the momentum after a step and where it moves the centre of mass; q has not moved.
 
-    To be called before q moves. The impulses are derived from v⁺, M (v⁺ − v − h ω × v_lin) + h
-    nle, so that this works for any contact law and any damping. Gravity is added at the centre of
-    mass.
-
-    Args:
-        M: mass matrix at the start, see `base_inertia`.
-        armature: shape (nv,).
-        columns: of `forward_kinematics` at the start, shape (nv, 6).
-        i: first dof of a free flyer whose joint is on the world.
-        motion: v, v⁺ and ω × v_lin in the axes of the start, and displacement; each (nv,).
-        forces: nonlinear effects at the start [N, N m], (nv,), and gravity [m/s²], (3,).
-        h: time step [s].
-        flying: whether only gravity moves the centre of mass, which is then on a parabola.
-        carried: out, in world axes: momentum [N s], angular momentum about the centre of mass of
-            the start [N m s], the centre of mass after the step from the base after it [m], (9,).
+    The base is a free flyer at dof i, its joint on the world. `motion` is v, v⁺, ω × v_lin (axes
+    of the start) and displacement, `forces` the nonlinear effects and gravity, `columns` those of
+    the start. `flying`: only gravity moves the centre of mass, which is then on a parabola.
+    `carried` becomes, in world axes: momentum [N s], angular momentum about the centre of mass of
+    the start [N m s], the centre of mass after the step from the base after it [m], (9,).
     """
     v, v_next, transport, displacement = motion
     nle, gravity = forces
     x, y, z = vec(columns[i], 0), vec(columns[i + 1], 0), vec(columns[i + 2], 0)
     g = vec(gravity, 0)
     m, r, inertia = base_inertia(M, armature, i)
-    # momentum of v⁺ at the start, plus gravity and nonlinear effects
+    # momentum of v⁺ at the start, plus gravity (at the centre of mass) and nonlinear effects: the
+    # impulses M (v⁺ − v − h ω × v_lin) + h nle, for any contact law and any damping
     drive = scaled(h, sub((dot(x, g), dot(y, g), dot(z, g)), vec(transport, i)))
     linear, angular = joint_momentum(M, i, v_next)
     speed, omega = add(vec(v_next, i), drive), vec(v_next, i + 3)
     linear = add(linear, scaled(m, add(speed, cross(omega, r))))
     linear = add(linear, scaled(h, vec(nle, i)))
-    angular = add(angular, add(symmetric_times(inertia, omega), scaled(m, cross(r, speed))))
+    xx, xy, xz, yy, yz, zz = inertia
+    spin = dot((xx, xy, xz), omega), dot((xy, yy, yz), omega), dot((xz, yz, zz), omega)
+    angular = add(angular, add(spin, scaled(m, cross(r, speed))))
     angular = add(angular, scaled(h, vec(nle, i + 3)))
     # displacement of the centre of mass: h P/m, in flight the mean of both ends
     travel = scaled(h / m, linear)
@@ -247,23 +206,12 @@ def fill_next_momentum(M, armature, columns, i, motion, forces, h, flying, carri
 
 @kernel
 def fill_base_twist(M, armature, columns, i, carried, flying, v):
-    """Fill the twist of the base with which the robot has the momentum `carried` at q⁺.
+    """Fill the twist of the base in v (nv,) with which the robot has the momentum `carried` at q⁺.
 
     The centre of mass at q⁺ is not quite where its momentum moved it. In flight the base has to be
-    moved by the returned vector. Otherwise it stays, so that the gaps are those that the contact
-    problem predicted, and the momentum is that about a fixed point, on which the impulses acted.
-
-    Args:
-        M: mass matrix at q⁺, see `base_inertia`.
-        armature: shape (nv,).
-        columns: of `forward_kinematics` at q⁺, shape (nv, 6).
-        i: first dof of a free flyer whose joint is on the world.
-        carried: of `fill_next_momentum`, shape (9,).
-        flying: as there.
-        v: in, joint speeds; out, also the twist of the base, Pinocchio's, shape (nv,).
-
-    Returns:
-        from the centre of mass to where it should be [m], axes of the base; zero unless flying.
+    moved by the returned vector [m], in its axes. Otherwise it stays, so that the gaps are those
+    that the contact problem predicted, and the momentum is that about a fixed point, on which the
+    impulses acted. Arguments as in `fill_next_momentum`, at q⁺.
     """
     x, y, z = vec(columns[i], 0), vec(columns[i + 1], 0), vec(columns[i + 2], 0)
     # momentum and centre of mass in the axes of the base
@@ -273,11 +221,18 @@ def fill_base_twist(M, armature, columns, i, carried, flying, v):
     miss = sub((dot(x, c), dot(y, c), dot(z, c)), r)
     if not flying:
         angular = add(angular, cross(miss, linear))
-    # subtract the part of the joints, then solve for ω and ν
+    # subtract the part of the joints, then solve for ω, with the inertia about the centre of mass,
+    # and for ν
     of_joints, turn_of_joints = joint_momentum(M, i, v)
     linear = sub(linear, of_joints)
     angular = add(sub(angular, turn_of_joints), cross(r, of_joints))
-    omega = solve_inertia(about_centre(m, r, inertia), angular)
+    rx, ry, rz = r
+    xx, xy, xz, yy, yz, zz = inertia
+    about_centre = (
+        xx - m * (ry * ry + rz * rz), xy + m * rx * ry, xz + m * rx * rz,
+        yy - m * (rx * rx + rz * rz), yz + m * ry * rz, zz - m * (rx * rx + ry * ry),
+    )  # fmt: skip
+    omega = solve_inertia(about_centre, angular)
     put(v, i, add(scaled(1.0 / m, linear), cross(r, omega)))
     put(v, i + 3, omega)
     return miss if flying else ZERO
@@ -287,8 +242,8 @@ def fill_base_twist(M, armature, columns, i, carried, flying, v):
 def base_inertia(M, armature, i):
     """Return mass, centre of mass and inertia of the base at dof i with everything on it.
 
-    About the base and in its axes, read from the mass matrix without `armature`; the joint of the
-    base must be on the world. The inertia is (xx, xy, xz, yy, yz, zz) [kg m²].
+    About the base and in its axes, from the mass matrix without `armature`; inertia as (xx, xy,
+    xz, yy, yz, zz) [kg m²].
     """
     m = M[i, i] - armature[i]
     r = scaled(1.0 / m, (M[i + 5, i + 1], M[i + 3, i + 2], M[i + 4, i]))
@@ -312,13 +267,6 @@ def joint_momentum(M, i, v):
 
 
 @kernel
-def symmetric_times(inertia, a):
-    """Return I a, I given as xx, xy, xz, yy, yz, zz."""
-    xx, xy, xz, yy, yz, zz = inertia
-    return dot((xx, xy, xz), a), dot((xy, yy, yz), a), dot((xz, yz, zz), a)
-
-
-@kernel
 def solve_inertia(inertia, b):
     """Return I⁻¹ b of a positive definite I given as xx, xy, xz, yy, yz, zz."""
     xx, xy, xz, yy, yz, zz = inertia
@@ -329,17 +277,6 @@ def solve_inertia(inertia, b):
     z = (b[2] - zx * b[0] - zy * y) / (zz - zx * xz - zy * e)
     y = y / d - zy * z
     return b[0] / xx - yx * y - zx * z, y, z
-
-
-@kernel
-def about_centre(m, r, inertia):
-    """Return the inertia about the centre of mass at r, from that about the origin."""
-    x, y, z = r
-    xx, xy, xz, yy, yz, zz = inertia
-    return (
-        xx - m * (y * y + z * z), xy + m * x * y, xz + m * x * z,
-        yy - m * (x * x + z * z), yz + m * y * z, zz - m * (x * x + y * y),
-    )  # fmt: skip
 
 
 # Runge-Kutta of 4th order on the configuration manifold. As in the semi-implicit step, the linear
@@ -356,34 +293,31 @@ def about_centre(m, r, inertia):
 def fill_rates(v, w, acceleration, displacement, free_flyer_v, rate, w_rate):
     """Fill the rates of displacement and w at one stage, each (nv,).
 
-    `v` and `acceleration` are Pinocchio's, `w` has linear velocities in the axes of the start,
-    `displacement` is Δp, θ and the changes of the other joints since the start.
+    `v` and `acceleration` are Pinocchio's, `displacement` is Δp, θ and the changes of the other
+    joints since the start.
     """
     transport_acceleration(v, free_flyer_v, w_rate)
     for k in range(v.shape[0]):
         rate[k] = w[k]
         w_rate[k] += acceleration[k]
     for i in free_flyer_v:
-        x, y, z = displacement[i + 3], displacement[i + 4], displacement[i + 5]
-        for j in (i, i + 3):
-            # ẇ_lin by exp(θ), θ̇ by its series to second order
-            out = w_rate if j == i else rate
-            a, b = 0.5, 1.0 / 12.0
-            if j == i:
-                a, b = rotation_gains(np.sqrt(x * x + y * y + z * z))
-            p, q, r = out[j], out[j + 1], out[j + 2]
-            cx, cy, cz = y * r - z * q, z * p - x * r, x * q - y * p
-            out[j] += a * cx + b * (y * cz - z * cy)
-            out[j + 1] += a * cy + b * (z * cx - x * cz)
-            out[j + 2] += a * cz + b * (x * cy - y * cx)
+        turn = vec(displacement, i + 3)
+        # ẇ_lin by exp(θ), θ̇ by its series to second order
+        a, b = rotation_gains(np.sqrt(dot(turn, turn)))
+        put(w_rate, i, turned_by(turn, a, b, vec(w_rate, i)))
+        put(rate, i + 3, turned_by(turn, 0.5, 1.0 / 12.0, vec(rate, i + 3)))
+
+
+@kernel
+def turned_by(turn, a, b, x):
+    """Return x + a θ × x + b θ × (θ × x)."""
+    once = cross(turn, x)
+    return add(x, add(scaled(a, once), scaled(b, cross(turn, once))))
 
 
 @kernel
 def next_stage(stage, dt, v_start, rates, w_rates, displacement, w):
-    """Fill displacement and w of `stage` (1 to 3, counted from 0) from the stage before it.
-
-    `rates` and `w_rates` are those of the stages, (4, nv); `dt` is the length of the step [s].
-    """
+    """Fill displacement and w of `stage` (1 to 3, counted from 0) from the stage before it."""
     share = dt if stage == 3 else 0.5 * dt
     for k in range(w.shape[0]):
         displacement[k] = share * rates[stage - 1, k]

@@ -1,9 +1,10 @@
-"""Rigid-body dynamics in world axes: kinematics, mass matrix, bias forces (theory 4.1).
+"""Rigid-body dynamics in world axes: kinematics, mass matrix, bias forces, energy (theory 4.1).
 
     forward_kinematics   poses of the bodies, twists of unit joint speed (columns of the Jacobian)
     world_inertia        inertias of the bodies about the origin
     mass_matrix          composite rigid bodies (CRBA), [Featherstone 2008] section 6.2
     bias_forces          recursive Newton-Euler (RNEA) with v̇ = 0, section 5.3
+    PinocchioTerms       the same by Pinocchio, for joints that the kernels do not support
 
 All quantities are in world axes about one reference point, the origin; twists are (linear at the
 origin, angular). In these coordinates the passes through the tree need no transforms: velocities,
@@ -12,8 +13,15 @@ forces and inertias of a parent and its child add.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from contact_sim._types import Array
+from contact_sim._validation import real_array
+from contact_sim.dynamics._integration import pinocchio_increment
 from contact_sim.dynamics._tree import (
     CONTINUOUS,
     FIXED,
@@ -37,27 +45,26 @@ from contact_sim.dynamics._vectors import (
     turned,
     vec,
 )
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.solvers._jit import kernel
 
 
 @kernel
 def forward_kinematics(kind, parent, q_index, v_index, placement, q, origin, pose, columns):
-    """Fill the origin, the placements in world and the twists of unit joint speeds.
+    """Fill placements in world, twists of unit joint speeds, and the point that they are about.
 
-    Args:
-        kind: `Tree.kind`, shape (nb,).
-        parent: `Tree.parent`, shape (nb,).
-        q_index: `Tree.q_index`, shape (nb,).
-        v_index: `Tree.v_index`, shape (nb + 1,).
-        placement: `Tree.placement`, shape (nb, 13).
-        q: configuration, shape (nq,).
-        origin: out, reference point [m]: a point of the robot, so that no digits are lost far
-            from the world's origin, shape (3,).
-        pose: out, rotation column by column, then position in world [m], shape (nb, 12).
-        columns: out, twist of the bodies behind a dof per unit of its speed, shape (nv, 6).
+    The first five arguments are arrays of the `Tree`. `pose` is the rotation column by column,
+    then the position [m], (nb, 12); `columns` the twist of the bodies behind a dof per unit of its
+    speed, (nv, 6); `origin` a point of the robot [m], so that no digits are lost far from the
+    world's origin.
     """
     place_bodies(kind, parent, q_index, placement, q, pose)
-    put(origin, 0, vec(pose[reference_body(kind, parent)], 9))
+    # the origin is that of the first body, or of the one that its prismatic chain leads to
+    last = kind.shape[0] - 1
+    j = min(1, last)
+    while j < last and (kind[j] == PRISMATIC or kind[j] == FIXED) and parent[j + 1] == j:
+        j += 1
+    put(origin, 0, vec(pose[j], 9))
     fill_columns(kind, v_index, placement, pose, origin, columns)
 
 
@@ -101,16 +108,6 @@ def place_bodies(kind, parent, q_index, placement, q, pose):
         put(R, 3, y)
         put(R, 6, z)
         put(R, 9, p)
-
-
-@kernel
-def reference_body(kind, parent):
-    """Return the first body, or the one that its prismatic chain leads to."""
-    last = kind.shape[0] - 1
-    j = min(1, last)
-    while j < last and (kind[j] == PRISMATIC or kind[j] == FIXED) and parent[j + 1] == j:
-        j += 1
-    return j
 
 
 @kernel
@@ -159,11 +156,10 @@ def fill_slides(x, y, first, second):
 
 @kernel
 def world_inertia(body, pose, origin, inertia):
-    """Fill mass, first moment and inertia of every body about the origin, in world axes.
+    """Fill mass [kg], m (c − origin) [kg m] and inertia about the origin [kg m²] of every body.
 
-    `inertia` (nb, 10) is mass [kg], m (c − origin) [kg m], inertia about the origin [kg m²] xx,
-    xy, xz, yy, yz, zz; zero for the world. `body` is `Tree.body`, `pose` that of
-    `forward_kinematics`.
+    World axes, inertia as xx, xy, xz, yy, yz, zz, (nb, 10); the row of the world is zero. `body`
+    is `Tree.body`.
     """
     o = vec(origin, 0)
     inertia[0] = 0.0
@@ -196,17 +192,7 @@ def mass_matrix(parent, v_index, dof_parent, columns, inertia, armature, composi
     Column k of M is the force, along the dofs before k, that gives dof k unit acceleration: the
     momentum of everything behind k at unit speed of k. Where the first body flies freely, its
     position is the origin: its columns are its axes, linear for three dofs, angular for three.
-
-    Args:
-        parent: `Tree.parent`, shape (nb,).
-        v_index: `Tree.v_index`, shape (nb + 1,).
-        dof_parent: `Tree.dof_parent`, shape (nv,).
-        columns: of `forward_kinematics`, shape (nv, 6).
-        inertia: of `world_inertia`, shape (nb, 10).
-        armature: `Tree.armature`, shape (nv,).
-        composite: out, inertia of every body with all behind it; row 0 is that of the whole
-            robot, shape (nb, 10).
-        M: out, entries of dofs on one branch, shape (nv, nv).
+    `composite` becomes the inertia of every body with all behind it, (nb, 10).
     """
     base = 6 if parent.shape[0] > 1 and v_index[2] == 6 else 0  # dofs of a free-flying base
     for j in range(parent.shape[0]):
@@ -216,9 +202,11 @@ def mass_matrix(parent, v_index, dof_parent, columns, inertia, armature, composi
     for j in range(parent.shape[0] - 1, 0, -1):
         C, P = composite[j], composite[parent[j]]
         for k in range(v_index[j], v_index[j + 1]):
-            # (f, n) = I_c S_k
+            # (f, n) = I_c S_k: linear momentum, and angular momentum about the origin
             S = columns[k]
-            f, n = spatial_momentum(C, vec(S, 0), vec(S, 3))
+            mc, linear, angular = vec(C, 1), vec(S, 0), vec(S, 3)
+            f = sub(scaled(C[0], linear), cross(mc, angular))
+            n = add(inertia_times(C, angular), cross(mc, linear))
             row = M[k]
             # M_ki = S_i · (f, n) along the branch
             row[k] = dot(vec(S, 0), f) + dot(vec(S, 3), n) + armature[k]
@@ -239,38 +227,14 @@ def mass_matrix(parent, v_index, dof_parent, columns, inertia, armature, composi
 
 
 @kernel
-def spatial_momentum(inertia, linear, angular):
-    """Return linear momentum, and angular momentum about the origin, of a moving inertia.
-
-    `inertia` is a row of `world_inertia`, (`linear`, `angular`) the twist, tuples.
-    """
-    mc = vec(inertia, 1)
-    p = sub(scaled(inertia[0], linear), cross(mc, angular))
-    return p, add(inertia_times(inertia, angular), cross(mc, linear))
-
-
-@kernel
 def bias_forces(parent, v_index, columns, inertia, v, gravity, twist, bias, wrench, nle):
-    """Fill C(q, v) v + g(q), and the twists and accelerations of the bodies on the way.
+    """Fill C(q, v) v + g(q) in `nle`, and twists and accelerations of the bodies on the way.
 
     A twist is (ν, ω): the velocity ν of the body's point that is at the origin now, and its
     angular velocity. `bias` is the rate (ν̇, ω̇) of that at v̇ = 0, the origin staying where it is
     in the world (so ν̇ is not the acceleration of a material point), and with gravity taken as an
-    acceleration of the world: its linear part is ν̇ − g. A point of the body at r from the
-    origin then accelerates with ν̇ + ω̇ × r + ω × (ν + ω × r), see `point_bias`.
-
-    Args:
-        parent: `Tree.parent`, shape (nb,).
-        v_index: `Tree.v_index`, shape (nb + 1,).
-        columns: of `forward_kinematics`, shape (nv, 6).
-        inertia: of `world_inertia`, shape (nb, 10).
-        v: velocity, shape (nv,).
-        gravity: in world [m/s²], shape (3,).
-        twist: out, ν [m/s] and ω [rad/s] of every body, world axes, shape (nb, 6).
-        bias: out, ν̇ − g [m/s²] and ω̇ [rad/s²] at v̇ = 0, world axes, shape (nb, 6).
-        wrench: out, force and moment about the origin that moves a body and all behind it with
-            `bias`, shape (nb, 6).
-        nle: out, nonlinear effects [N, N m], shape (nv,).
+    acceleration of the world: its linear part is ν̇ − g. `wrench` is the force and the moment
+    about the origin that move a body and all behind it with `bias`. All (nb, 6), world axes.
     """
     # the world: at rest, accelerated by −g
     put(twist[0], 0, ZERO)
@@ -300,12 +264,14 @@ def bias_forces(parent, v_index, columns, inertia, v, gravity, twist, bias, wren
         put(twist[j], 3, angular)
         put(bias[j], 0, a_linear)
         put(bias[j], 3, a_angular)
-        # Newton-Euler equations of the body
-        f, n = inertial_wrench(
-            inertia[j], angular, add(a_linear, cross(angular, linear)), a_angular
-        )
-        put(wrench[j], 0, f)
-        put(wrench[j], 3, n)
+        # Newton and Euler about the origin, a the acceleration of the material point there:
+        # f = m a + α × m c + ω × (ω × m c),   n = m c × a + I α + ω × I ω
+        own, mc = inertia[j], vec(inertia[j], 1)
+        a = add(a_linear, cross(angular, linear))
+        f = add(scaled(own[0], a), cross(a_angular, mc))
+        n = add(cross(mc, a), inertia_times(own, a_angular))
+        put(wrench[j], 0, add(f, cross(angular, cross(angular, mc))))
+        put(wrench[j], 3, add(n, cross(angular, inertia_times(own, angular))))
     # backward pass: nle_k = S_k · wrench; the wrench goes on to the parent
     for j in range(parent.shape[0] - 1, 0, -1):
         F, P = wrench[j], wrench[parent[j]]
@@ -318,29 +284,109 @@ def bias_forces(parent, v_index, columns, inertia, v, gravity, twist, bias, wren
 
 
 @kernel
-def inertial_wrench(inertia, angular, acceleration, a_angular):
-    """Return the force and the moment about the origin of a body's motion (Newton-Euler).
-
-        f = m a + α × m c + ω × (ω × m c),   n = m c × a + I α + ω × I ω
-
-    `acceleration` is a of the body's material point at the origin [m/s²], `angular` ω [rad/s] and
-    `a_angular` α [rad/s²]; tuples.
-    """
-    mc = vec(inertia, 1)
-    f = add(scaled(inertia[0], acceleration), cross(a_angular, mc))
-    n = add(cross(mc, acceleration), inertia_times(inertia, a_angular))
-    f = add(f, cross(angular, cross(angular, mc)))
-    return f, add(n, cross(angular, inertia_times(inertia, angular)))
-
-
-@kernel
 def point_bias(twist, bias, gravity, r):
-    """Return J̇ v of a point of a body: its acceleration [m/s²] at v̇ = 0, in world axes.
-
-    `twist` and `bias` are rows of `bias_forces`, `gravity` is the one used there, `r` the point
-    from the origin in world axes [m], a tuple.
-    """
+    """Return J̇ v of a point of a body: its acceleration [m/s²] at v̇ = 0; r from the origin."""
+    # ν̇ + ω̇ × r + ω × (ν + ω × r), `twist` and `bias` as in `bias_forces`
     angular = vec(twist, 3)
     velocity = add(vec(twist, 0), cross(angular, r))
     fixed = add(add(vec(bias, 0), vec(gravity, 0)), cross(vec(bias, 3), r))
     return add(fixed, cross(angular, velocity))
+
+
+# --- Energy and momentum.
+
+
+@kernel
+def kinetic_energy(M, dof_parent, v):
+    """Return ½ vᵀ M v [J], armature included, from the lower triangle of M along the tree."""
+    energy = 0.0
+    for k in range(v.shape[0]):
+        row, momentum = M[k], 0.5 * M[k, k] * v[k]
+        i = dof_parent[k]
+        while i >= 0:
+            momentum += row[i] * v[i]
+            i = dof_parent[i]
+        energy += v[k] * momentum
+    return energy
+
+
+@kernel
+def mass_moment(inertia, origin, out):
+    """Fill Σ m c of all bodies [kg m], c in world; the potential energy is −g · Σ m c."""
+    mass, moment = 0.0, ZERO
+    for j in range(1, inertia.shape[0]):
+        mass += inertia[j, 0]
+        moment = add(moment, vec(inertia[j], 1))
+    put(out, 0, add(moment, scaled(mass, vec(origin, 0))))
+
+
+def mechanical_energy(model: pin.Model, q: Array, v: Array, gravity: Array) -> float:
+    """Return T + U [J] at q (nq,), v (nv,): T with armature, U = −m g·c, c the centre of mass."""
+    data = model.createData()
+    M = pin.crba(model, data, q)  # pin.computeKineticEnergy forgets armature on unaligned axes
+    kinetic = 0.5 * v @ (np.triu(M) + np.triu(M, 1).T) @ v
+    weight = pin.computeTotalMass(model) * gravity
+    return float(kinetic - weight @ pin.centerOfMass(model, data, q))
+
+
+def gravity_vector(gravity: float | ArrayLike) -> Array:
+    """Return gravity as a vector in world [m/s²], shape (3,); a number g means (0, 0, −g)."""
+    value = real_array('gravity', gravity)
+    if value.shape == ():
+        value = np.array([0.0, 0.0, -float(value)])
+    if value.shape != (3,) or not np.isfinite(value).all():
+        raise InvalidInput(
+            f'gravity = {shown(gravity)} m/s²: expected a finite number or 3 of them'
+        )
+    return value
+
+
+# --- Robots with joints that the kernels do not support. Slow: all is copied before every step.
+
+
+class PinocchioTerms:
+    """Fills the fields of a workspace that otherwise the kernels of dynamics/ fill, by Pinocchio.
+
+    The reference point of twists and inertias is the origin of the world.
+    """
+
+    def __init__(self, workspace: Any) -> None:
+        self._work, self._tree = workspace, workspace.tree
+        self._model = workspace.model.copy()
+        self._data = self._model.createData()
+
+    def update_configuration(self, q: Array) -> None:
+        """Fill `mass_matrix`, `columns`, `pose` and `world_inertia` at q, shape (nq,)."""
+        model, data, work = self._model, self._data, self._work
+        pin.crba(model, data, q)
+        pin.computeJointJacobians(model, data, q)
+        work.mass_matrix[:] = np.tril(data.M.T)
+        work.columns[:] = data.J.T
+        work.origin[:] = 0.0
+        work.world_inertia[:] = 0.0
+        for joint, placement in enumerate(data.oMi):
+            body = self._tree.body_of_joint[joint]
+            axes = placement.rotation @ self._tree.axes[body]
+            work.pose[body, :9] = axes.ravel(order='F')
+            work.pose[body, 9:] = placement.translation
+            if joint:
+                inertia, row = placement.act(model.inertias[joint]), work.world_inertia[body]
+                row[0] += inertia.mass
+                row[1:4] += inertia.mass * inertia.lever
+                row[4:] += inertia.matrix()[3:, 3:][np.triu_indices(3)]
+
+    def update_velocity(self, q: Array, v: Array) -> None:
+        """Fill `nonlinear_effects`, `twist` and `bias_acceleration` at q (nq,), v (nv,)."""
+        model, data, work = self._model, self._data, self._work
+        model.gravity.linear = work.data.gravity
+        work.data.nonlinear_effects[:] = pin.nonLinearEffects(model, data, q, v)
+        for joint, placement in enumerate(data.oMi):
+            body = self._tree.body_of_joint[joint]
+            work.twist[body] = placement.act(data.v[joint]).vector
+            work.bias_acceleration[body] = placement.act(data.a_gf[joint]).vector
+
+    def moved(self, q: Array, displacement: Array) -> Array:
+        """Return q ⊕ displacement, free flyers displaced along their axes, shape (nq,)."""
+        increment = np.zeros(self._model.nv)
+        pinocchio_increment(displacement, self._work.free_flyer_v, increment)
+        return np.asarray(pin.integrate(self._model, q, increment))

@@ -49,41 +49,28 @@ _CHAINS = {
 
 @dataclass(frozen=True)
 class Tree:
-    """A kinematic tree of nb bodies with nv degrees of freedom; row 0 is the world.
+    """A kinematic tree of nb bodies with nv degrees of freedom; row 0 is the world."""
 
-    Attributes:
-        kind: of the joint that carries the body (`REVOLUTE`, …), shape (nb,).
-        parent: body before it, always of smaller index, shape (nb,).
-        q_index: where its joint's part of q starts, shape (nb,).
-        v_index: where its joint's part of v starts; the next body's is where it ends, (nb + 1,).
-        dof_parent: dof before each dof on the way to the root, −1 at the root, shape (nv,).
-        placement: of the joint in the frame of the parent body: rotation column by column,
-            translation [m], and the pitch of a helical joint [m/rad], shape (nb, 13).
-        body: mass [kg], centre of mass [m] and inertia about it [kg m²], xx, xy, xz, yy, yz, zz,
-            in the body's frame, shape (nb, 10).
-        armature: added to the diagonal of the mass matrix, shape (nv,).
-        axes: turns vectors from the frame of the body into Pinocchio's, shape (nb, 3, 3).
-        body_of_joint: the body whose frame is the one of a Pinocchio joint, shape (njoints,).
-        free_flyer_q: where the part of q of every free flyer starts, shape (k,).
-        free_flyer_v: first dof of every free flyer, shape (k,).
-        unsupported: names of the joints whose kind the kernels do not know. If there are any,
-            the tree has those joints welded, and Pinocchio computes the dynamics. Indices of q
-            and v, `dof_parent`, `body_of_joint` and those of free flyers are valid anyway.
-    """
-
-    kind: Indices
-    parent: Indices
-    q_index: Indices
-    v_index: Indices
-    dof_parent: Indices
+    kind: Indices  # of the joint that carries the body (`REVOLUTE`, …), shape (nb,)
+    parent: Indices  # body before it, always of smaller index, shape (nb,)
+    q_index: Indices  # where its joint's part of q starts, shape (nb,)
+    v_index: Indices  # the same of v; the next body's is where it ends, shape (nb + 1,)
+    dof_parent: Indices  # dof before each dof on the way to the root, −1 at the root, shape (nv,)
     placement: Array
+    """Of the joint in the frame of the parent body: rotation column by column, translation [m],
+    and the pitch of a helical joint [m/rad], shape (nb, 13)."""
     body: Array
-    armature: Array
-    axes: Array
-    body_of_joint: Indices
-    free_flyer_q: Indices
-    free_flyer_v: Indices
+    """Mass [kg], centre of mass [m] and inertia about it [kg m²], xx, xy, xz, yy, yz, zz, in the
+    body's frame, shape (nb, 10)."""
+    armature: Array  # added to the diagonal of the mass matrix, shape (nv,)
+    axes: Array  # turn vectors from the frame of the body into Pinocchio's, shape (nb, 3, 3)
+    body_of_joint: Indices  # the body whose frame is the one of a joint, shape (njoints,)
+    free_flyer_q: Indices  # where the part of q of every free flyer starts, shape (k,)
+    free_flyer_v: Indices  # first dof of every free flyer, shape (k,)
     unsupported: tuple[str, ...]
+    """Names of the joints whose kind the kernels do not know. If there are any, the tree has those
+    joints welded, and Pinocchio computes the dynamics. Indices of q and v, `dof_parent`,
+    `body_of_joint` and those of free flyers are valid anyway."""
 
 
 class _Link(NamedTuple):
@@ -98,7 +85,21 @@ class _Link(NamedTuple):
 
 def tree_of(model: pin.Model) -> Tree:
     """Return the tree of a model; `Tree.unsupported` names the joints that it cannot express."""
-    links, parents, body_of_joint, unsupported = _links(model)
+    # the links, the parent of each, the link of each joint, and the unknown joints
+    links = [_Link(FIXED, (0, 0), pin.SE3.Identity(), np.eye(3))]
+    parents, body_of_joint, unsupported = [0], [0], []
+    for j in range(1, model.njoints):
+        joint, at = model.joints[j], model.jointPlacements[j]
+        chain = _chain(joint, at)
+        if chain is None:
+            unsupported.append(model.names[j])
+            chain = [_Link(FIXED, (joint.nq, joint.nv), at, np.eye(3))]
+        last = body_of_joint[model.parents[j]]
+        for link in chain:
+            parents.append(last)
+            last = len(links)
+            links.append(link)
+        body_of_joint.append(last)
     nb = len(links)
     kind = np.array([link.kind for link in links], dtype=np.int64)
     sizes = np.array([link.sizes for link in links], dtype=np.int64)
@@ -114,8 +115,12 @@ def tree_of(model: pin.Model) -> Tree:
         placement[i, 12] = link.pitch
     body = np.zeros((nb, 10))
     for joint in range(1, model.njoints):
-        i = body_of_joint[joint]
-        body[i] += _inertia(model.inertias[joint], axes[i])
+        i, inertia = body_of_joint[joint], model.inertias[joint]
+        turn = axes[i].T
+        about_com = turn @ inertia.inertia @ axes[i]
+        body[i, 0] += inertia.mass
+        body[i, 1:4] += turn @ inertia.lever
+        body[i, 4:] += about_com[np.triu_indices(3)]
     return Tree(
         kind=kind,
         parent=parent,
@@ -133,34 +138,31 @@ def tree_of(model: pin.Model) -> Tree:
     )
 
 
-def _links(model: pin.Model) -> tuple[list[_Link], list[int], list[int], list[str]]:
-    """Return the links, the parent of each, the link of each joint, and the unknown joints."""
-    links = [_Link(FIXED, (0, 0), pin.SE3.Identity(), np.eye(3))]
-    parents, link_of_joint, unsupported = [0], [0], []
-    for j in range(1, model.njoints):
-        joint, placement = model.joints[j], model.jointPlacements[j]
-        chain = _chain(joint, placement)
-        if chain is None:
-            unsupported.append(model.names[j])
-            chain = [_Link(FIXED, (joint.nq, joint.nv), placement, np.eye(3))]
-        parent = link_of_joint[model.parents[j]]
-        for link in chain:
-            parents.append(parent)
-            parent = len(links)
-            links.append(link)
-        link_of_joint.append(parent)
-    return links, parents, link_of_joint, unsupported
-
-
 def _chain(joint: pin.JointModel, placement: pin.SE3) -> list[_Link] | None:
     """Return the elementary joints that make up a joint, None if there are none."""
     name = joint.shortname().removeprefix('JointModel')
     if name == 'Composite':
-        return _composite_chain(joint, placement)
+        # the chains of its parts, None if one of them is unknown
+        composite = joint.extract() if hasattr(joint, 'extract') else joint
+        if not getattr(composite, 'njoints', 0):
+            return None
+        chain: list[_Link] = []
+        for part, offset in zip(composite.joints, composite.jointPlacements, strict=True):
+            of_part = _chain(part, placement * offset)
+            if of_part is None:
+                return None
+            chain += of_part
+            placement = pin.SE3.Identity()
+        return chain
     if name not in _CHAINS:
         return None
+    # columns of the motion subspace of the joint at neutral q: linear, then angular part
+    alone = pin.Model()
+    alone.addJoint(0, joint, pin.SE3.Identity(), 'joint')
+    twists = pin.computeJointJacobian(alone, alone.createData(), pin.neutral(alone), 1)
     links = []
-    for kind, (linear, angular) in zip(_CHAINS[name], _unit_twists(joint), strict=False):
+    for kind, twist in zip(_CHAINS[name], twists.reshape(6, -1).T, strict=False):
+        linear, angular = twist[:3], twist[3:]
         turn, pitch = np.eye(3), 0.0
         if kind in (REVOLUTE, CONTINUOUS, HELICAL):
             turn, pitch = _turn_to_z(angular), float(linear @ angular)
@@ -171,38 +173,9 @@ def _chain(joint: pin.JointModel, placement: pin.SE3) -> list[_Link] | None:
     return links
 
 
-def _composite_chain(joint: pin.JointModel, placement: pin.SE3) -> list[_Link] | None:
-    """Return the chain of the parts of a composite joint, None if one of them is unknown."""
-    composite = joint.extract() if hasattr(joint, 'extract') else joint
-    if not getattr(composite, 'njoints', 0):
-        return None
-    chain: list[_Link] = []
-    for part, offset in zip(composite.joints, composite.jointPlacements, strict=True):
-        links = _chain(part, placement * offset)
-        if links is None:
-            return None
-        chain += links
-        placement = pin.SE3.Identity()
-    return chain
-
-
-def _unit_twists(joint: pin.JointModel) -> list[tuple[Array, Array]]:
-    """Return linear and angular part of the columns of a joint's motion subspace at neutral q."""
-    model = pin.Model()
-    model.addJoint(0, joint, pin.SE3.Identity(), 'joint')
-    columns = pin.computeJointJacobian(model, model.createData(), pin.neutral(model), 1)
-    return [(column[:3], column[3:]) for column in columns.reshape(6, -1).T]
-
-
 def _turn_to_z(axis: Array) -> Array:
     """Return a rotation whose third column is the unit vector `axis` (3,)."""
     k = int(np.argmin(abs(axis)))
     x = np.eye(3)[k] - axis[k] * axis
     x /= np.linalg.norm(x)
     return np.column_stack([x, np.cross(axis, x), axis])
-
-
-def _inertia(inertia: pin.Inertia, turn: Array) -> Array:
-    """Return mass, centre of mass and the upper triangle of the inertia about it, turned."""
-    about_com = turn.T @ inertia.inertia @ turn
-    return np.array([inertia.mass, *(turn.T @ inertia.lever), *about_com[np.triu_indices(3)]])

@@ -3,14 +3,8 @@
 For teaching, and to compare with the reduced coordinates of `Simulator`.
 """
 
-from contact_sim.maximal._mechanism import (
-    BodyState,
-    JointRows,
-    Mechanism,
-    PlacedRows,
-)
-from contact_sim.maximal._simulator import MaximalReport, MaximalSimulator
-from contact_sim.maximal._system import ContactForces
+from contact_sim.maximal._maximal_simulator import ContactForces, MaximalReport, MaximalSimulator
+from contact_sim.maximal._mechanism import BodyState, JointRows, Mechanism, PlacedRows
 
 __all__ = [
     'BodyState',

@@ -6,7 +6,7 @@ A joint of a robot with several axes in a row (universal) is a chain of bodies w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -235,28 +235,9 @@ ALIGNED = 1e-9
 class JointKind(NamedTuple):
     """The rows of one kind of joint."""
 
-    coincident: bool
-    """Whether its origins on both bodies meet: three rows in world axes."""
-    fixed_axes: tuple[int, ...]
-    """Axes of the parent along which the origins do not part."""
-    perpendicular: tuple[tuple[int, int], ...]
-    """Axes of child and parent that stay perpendicular."""
-
-
-class PointRow(NamedTuple):
-    """A row d · (x_c − x_p) of a joint."""
-
-    joint: int
-    direction: Array
-    slides: bool
-
-
-class AngleRow(NamedTuple):
-    """A row s_c · s_p of a joint."""
-
-    joint: int
-    of_parent: Array
-    of_child: Array
+    coincident: bool  # whether its origins on both bodies meet: three rows in world axes
+    fixed_axes: tuple[int, ...]  # axes of the parent along which the origins do not part
+    perpendicular: tuple[tuple[int, int], ...]  # axes of child and parent that stay perpendicular
 
 
 HINGE = JointKind(True, (), ((Z, X), (Z, Y)))
@@ -291,47 +272,56 @@ def joint_rows(
     plane: str | None,
     names: Sequence[str],
 ) -> JointRows:
-    """Return the rows of all joints of a tree.
+    """Return the rows of all joints of a tree whose bodies move in `plane`; None: in space.
 
-    Args:
-        tree: the tree.
-        rotation: of its bodies in the neutral pose, shape (nb, 3, 3).
-        anchors: `JointRows.parent_anchor` and `child_anchor`.
-        plane: in which all bodies move; None: space.
-        names: what to call the joint of each body.
+    `rotation` is that of the bodies in the neutral pose, (nb, 3, 3), `anchors` the two of
+    `JointRows`, and `names` what to call the joint of each body.
     """
     normal = normal_of(plane)
-    points: list[PointRow] = []
-    angles: list[AngleRow] = []
+    points: list[tuple[int, Array, bool]] = []
+    angles: list[tuple[int, Array, Array]] = []
     for j in range(1, len(tree.kind)):
         if int(tree.kind[j]) not in JOINT_KINDS:
             raise InvalidInput(
                 f'joint {shown(names[j])}: maximal coordinates know revolute, prismatic, '
                 'spherical, planar and universal joints, free flyers, and chains of these'
             )
-        kind, before = JOINT_KINDS[int(tree.kind[j])], rotation[tree.parent[j]]
-        axes = _axes(rotation[j], normal)
-        rows: list[PointRow | AngleRow] = [
-            *_points(j, kind, before.T @ axes), *_angles(j, kind, axes, before, rotation[j]),
-        ]  # fmt: skip
-        kept = [row for row in rows if _acts_in(row, normal, before, rotation[j])]
-        freedoms = tree.v_index[j + 1] - tree.v_index[j]
-        if normal is not None and len(kept) + min(freedoms, 3) != 3:
-            raise InvalidInput(
-                f'joint {shown(names[j])} does not keep its body in the plane {plane}'
-            )
-        points += [row for row in kept if isinstance(row, PointRow)]
-        angles += [row for row in kept if isinstance(row, AngleRow)]
+        kind = JOINT_KINDS[int(tree.kind[j])]
+        before, behind = rotation[tree.parent[j]], rotation[j]
+        axes = _axes(behind, normal)
+        of_parent = before.T @ axes
+        own_points = [(j, d, False) for d in np.eye(3) if kind.coincident]
+        own_points += [(j, of_parent[:, k], True) for k in kind.fixed_axes]
+        own_angles = [
+            (j, before.T @ axes[:, p], behind.T @ axes[:, c]) for c, p in kind.perpendicular
+        ]
+        if normal is not None:
+            # rows that constrain no motion in the plane are left out; one that is askew is not
+            own_points = [
+                (j, d, slides) for j, d, slides in own_points
+                if abs(normal @ (before @ d if slides else d)) < 1.0 - ALIGNED
+            ]  # fmt: skip
+            own_angles = [
+                (j, s_p, s_c) for j, s_p, s_c in own_angles
+                if abs(normal @ cross(behind @ s_c, before @ s_p)) > ALIGNED
+            ]  # fmt: skip
+            freedoms = tree.v_index[j + 1] - tree.v_index[j]
+            if len(own_points) + len(own_angles) + min(freedoms, 3) != 3:
+                raise InvalidInput(
+                    f'joint {shown(names[j])} does not keep its body in the plane {plane}'
+                )
+        points += own_points
+        angles += own_angles
     return JointRows(
         parent=tree.parent.astype(np.intp),
         parent_anchor=anchors[0],
         child_anchor=anchors[1],
-        point_joint=np.array([row.joint for row in points], dtype=np.intp),
-        direction=np.array([row.direction for row in points]).reshape(-1, 3),
-        slides=np.array([row.slides for row in points], dtype=bool),
-        angle_joint=np.array([row.joint for row in angles], dtype=np.intp),
-        of_parent=np.array([row.of_parent for row in angles]).reshape(-1, 3),
-        of_child=np.array([row.of_child for row in angles]).reshape(-1, 3),
+        point_joint=np.array([j for j, _, _ in points], dtype=np.intp),
+        direction=np.array([d for _, d, _ in points]).reshape(-1, 3),
+        slides=np.array([slides for _, _, slides in points], dtype=bool),
+        angle_joint=np.array([j for j, _, _ in angles], dtype=np.intp),
+        of_parent=np.array([s_p for _, s_p, _ in angles]).reshape(-1, 3),
+        of_child=np.array([s_c for _, _, s_c in angles]).reshape(-1, 3),
     )
 
 
@@ -342,31 +332,6 @@ def _axes(rotation: Array, normal: Array | None) -> Array:
     length = np.linalg.norm(x)
     x = x / length if length > ALIGNED else rotation[:, X]
     return np.column_stack([x, cross(z, x), z])
-
-
-def _points(joint: int, kind: JointKind, of_parent: Array) -> Iterator[PointRow]:
-    """Yield the point rows of a joint with these axes in the parent's."""
-    if kind.coincident:
-        yield from (PointRow(joint, d, False) for d in np.eye(3))
-    yield from (PointRow(joint, of_parent[:, k], True) for k in kind.fixed_axes)
-
-
-def _angles(
-    joint: int, kind: JointKind, axes: Array, before: Array, behind: Array
-) -> Iterator[AngleRow]:
-    """Yield the angle rows of a joint, axes in world, between bodies with these rotations."""
-    for c, p in kind.perpendicular:
-        yield AngleRow(joint, before.T @ axes[:, p], behind.T @ axes[:, c])
-
-
-def _acts_in(row: PointRow | AngleRow, normal: Array | None, before: Array, behind: Array) -> bool:
-    """Return whether a row constrains a motion in the plane; one that is askew does."""
-    if normal is None:
-        return True
-    if isinstance(row, PointRow):
-        direction = before @ row.direction if row.slides else row.direction
-        return bool(abs(normal @ direction) < 1.0 - ALIGNED)
-    return bool(abs(normal @ cross(behind @ row.of_child, before @ row.of_parent)) > ALIGNED)
 
 
 # --- The mechanism
@@ -404,8 +369,9 @@ class Mechanism:
         """[kg], shape (nb,)."""
         self.inertia: Array = tree.body[:, 4:][:, SYMMETRIC]
         """About the centre of mass in the axes of the body [kg m²], shape (nb, 3, 3)."""
-        self.names = _joint_of_bodies(robot, tree.body_of_joint)
-        """Joint that carries each body, length nb; the first is the universe."""
+        carriers = np.searchsorted(tree.body_of_joint, np.arange(len(tree.kind)))
+        self.names = tuple(str(robot.pinocchio_model.names[int(joint)]) for joint in carriers)
+        """Joint that carries each body, length nb; those of a chain share it."""
         to_joint = tree.placement[:, 9:12] - tree.body[tree.parent, 1:4]
         to_joint[0] = 0.0
         self._neutral = self._placed(pin.neutral(robot.pinocchio_model), None).rotation
@@ -428,7 +394,13 @@ class Mechanism:
         state = self._placed(q, v)
         normal = normal_of(self.plane)
         if normal is not None:
-            self._check_plane(state, normal)
+            turn = state.rotation @ self._neutral.transpose(0, 2, 1)
+            out = np.setdiff1d(range(6), self.coordinates)
+            if (
+                np.abs(turn @ normal - normal).max() > OUT_OF_PLANE
+                or np.abs(state.velocity[:, out]).max() > OUT_OF_PLANE
+            ):
+                raise InvalidInput(f'q and v: bodies leave the plane {self.plane}')
         return state
 
     def _placed(self, q: Array, v: Array | None) -> BodyState:
@@ -475,16 +447,6 @@ class Mechanism:
             q[i : i + len(values)] = values
             velocity[tree.v_index[j] : tree.v_index[j + 1]] = rates[j, TWISTS[kind]]
         return q, velocity
-
-    def _check_plane(self, state: BodyState, normal: Array) -> None:
-        """Raise InvalidInput for bodies that are turned or move out of the plane."""
-        turn = state.rotation @ self._neutral.transpose(0, 2, 1)
-        out = np.setdiff1d(range(6), self.coordinates)
-        if (
-            np.abs(turn @ normal - normal).max() > OUT_OF_PLANE
-            or np.abs(state.velocity[:, out]).max() > OUT_OF_PLANE
-        ):
-            raise InvalidInput(f'q and v: bodies leave the plane {self.plane}')
 
     # ---------------------------------------------------------------- dynamics
 
@@ -553,13 +515,6 @@ def _check_joints(robot: RobotModel) -> None:
         raise InvalidInput(
             f'joint {shown(unknown[0])}: no joint whose rows maximal coordinates know'
         )
-
-
-def _joint_of_bodies(robot: RobotModel, body_of_joint: NDArray[np.int64]) -> tuple[str, ...]:
-    """Return the name of the joint that carries each body; bodies of a chain share it."""
-    names = [str(name) for name in robot.pinocchio_model.names]
-    bodies = range(int(body_of_joint[-1]) + 1)
-    return tuple(names[int(np.searchsorted(body_of_joint, body))] for body in bodies)
 
 
 def _position(kind: int, along: Array, turn: Array) -> Array:

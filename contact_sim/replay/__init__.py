@@ -6,8 +6,7 @@ from contact_sim._deprecated import renamed
 from contact_sim.replay._event_detection import Event, EventDetection, Series, detect_events
 from contact_sim.replay._recorder import Recorder
 from contact_sim.replay._recording import Chunk, Recording
-from contact_sim.replay._replayer import Outcome, ReplayedStep, repeat
-from contact_sim.replay._timeline import Timeline, TimelineStep
+from contact_sim.replay._replayer import Outcome, ReplayedStep, Timeline, TimelineStep, repeat
 
 if TYPE_CHECKING:
     from contact_sim.replay._export import Exported, Targets, export

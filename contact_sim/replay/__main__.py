@@ -36,15 +36,6 @@ def description(recording: Recording) -> list[str]:
     return [*lines, f'  and {more} more changes'] if more > 0 else lines
 
 
-def result_lines(outcome: Outcome) -> list[str]:
-    """Describe the outcome in words."""
-    if outcome.equal:
-        text = f'{outcome.steps} steps repeated, every state equal to the bit'
-        return [f'{text}; hash of the run {outcome.digest}']
-    problems = [text for text in (outcome.difference, outcome.damage) if text]
-    return [*problems, f'{outcome.steps} steps repeated, equal to the bit']
-
-
 def as_json(recording: Recording, outcome: Outcome, comparison: Comparison | None) -> str:
     """Return everything as JSON."""
     result: dict[str, Any] = {
@@ -70,64 +61,51 @@ def as_json(recording: Recording, outcome: Outcome, comparison: Comparison | Non
     return json.dumps(result, indent=2)
 
 
-def add_targets(parser: argparse.ArgumentParser) -> None:
-    """Add the options of an export."""
-    group = parser.add_argument_group('files to write')
-    group.add_argument('--mcap', type=Path, metavar='FILE', help='ROS 2 messages, as of the node')
-    group.add_argument('--csv', type=Path, metavar='FILE', help='table of the numbers')
-    group.add_argument('--parquet', type=Path, metavar='FILE', help='the same table in columns')
-    group.add_argument(
-        '--rate', action='append', default=[], metavar='HZ',
-        help='default: every step; markers=25 for one of ' + ', '.join(RATES),
-    )  # fmt: skip
-    group.add_argument(
-        '--ground-truth', action='store_true', help='~/ground_truth in MCAP beside the sensors'
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    result = argparse.ArgumentParser(
+        prog='python -m contact_sim.replay', description=__doc__.splitlines()[0]
     )
-    group.add_argument('--overwrite', action='store_true', help='replace files that are there')
-
-
-def targets_of(options: argparse.Namespace) -> Targets:
-    """Return the files to write."""
-    rate, rates = parsed_rates(options.rate)
-    return Targets(
-        options.mcap, options.csv, options.parquet, rate, rates, options.ground_truth,
-        options.overwrite,
-    )  # fmt: skip
-
-
-def write_files(recording: Recording, targets: Targets, model: str | None) -> int:
-    """Export a recording and print the files; return 0 if it was repeated exactly."""
-    done = export(recording, targets, model)
-    for path in targets.paths.values():
-        print(f'{path}: {done.steps} steps, {path.stat().st_size / 1e6:.1f} MB')
-    if done.first_difference is not None:
-        print(f'replay: from step {done.first_difference} on they differ from the recording',
-              file=sys.stderr)  # fmt: skip
-    if done.damage:
-        print(f'replay: {done.damage}', file=sys.stderr)
-    return 0 if done.first_difference is None and not done.damage else 1
+    add = result.add_argument
+    add('recording', type=Path, help='file written with record:=FILE')
+    add('--model', choices=contact_models(), help='another contact model as well')
+    add('--robot', help='refuse unless this robot (name or file) was recorded')
+    add('--json', action='store_true', help='print JSON')
+    add = result.add_argument_group('files to write').add_argument
+    add('--mcap', type=Path, metavar='FILE', help='ROS 2 messages, as of the node')
+    add('--csv', type=Path, metavar='FILE', help='table of the numbers')
+    add('--parquet', type=Path, metavar='FILE', help='the same table in columns')
+    add('--rate', action='append', default=[], metavar='HZ',
+        help='default: every step; markers=25 for one of ' + ', '.join(RATES))  # fmt: skip
+    add('--ground-truth', action='store_true', help='~/ground_truth in MCAP beside the sensors')
+    add('--overwrite', action='store_true', help='replace files that are there')
+    return result
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Repeat a recording; return 0 if it is the same to the bit."""
-    parser = argparse.ArgumentParser(
-        prog='python -m contact_sim.replay', description=__doc__.splitlines()[0]
-    )
-    parser.add_argument('recording', type=Path, help='file written with record:=FILE')
-    parser.add_argument('--model', choices=contact_models(), help='another contact model as well')
-    parser.add_argument('--robot', help='refuse unless this robot (name or file) was recorded')
-    parser.add_argument('--json', action='store_true', help='print JSON')
-    add_targets(parser)
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         recording = Recording(options.recording)
         for version in recording.other_versions:
             print(f'replay: recorded with {version}: last bits may differ', file=sys.stderr)
         if options.robot:
             recording.check_robot(load_robot(options.robot))
-        targets = targets_of(options)
+        targets = Targets(
+            options.mcap, options.csv, options.parquet, *parsed_rates(options.rate),
+            options.ground_truth, options.overwrite,
+        )  # fmt: skip
         if targets.paths:
-            return write_files(recording, targets, options.model)
+            done = export(recording, targets, options.model)
+            for path in targets.paths.values():
+                print(f'{path}: {done.steps} steps, {path.stat().st_size / 1e6:.1f} MB')
+            differing = done.first_difference
+            if differing is not None:
+                text = f'from step {differing} on they differ from the recording'
+                print(f'replay: {text}', file=sys.stderr)
+            if done.damage:
+                print(f'replay: {done.damage}', file=sys.stderr)
+            return 0 if differing is None and not done.damage else 1
         outcome = repeat(recording)
         comparison = compare(recording, options.model) if options.model else None
     except ContactSimError as error:
@@ -135,9 +113,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     if options.json:
         print(as_json(recording, outcome, comparison))
+        return 0 if outcome.equal else 1
+    lines = description(recording)
+    if outcome.equal:
+        text = f'{outcome.steps} steps repeated, every state equal to the bit'
+        lines.append(f'{text}; hash of the run {outcome.digest}')
     else:
-        lines = [*description(recording), *result_lines(outcome)]
-        print('\n'.join([*lines, *(comparison.lines() if comparison else [])]))
+        lines += [text for text in (outcome.difference, outcome.damage) if text]
+        lines.append(f'{outcome.steps} steps repeated, equal to the bit')
+    print('\n'.join([*lines, *(comparison.lines() if comparison else [])]))
     return 0 if outcome.equal else 1
 
 

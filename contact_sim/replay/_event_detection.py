@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,25 +13,19 @@ from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.collision._terrain import Terrain
 from contact_sim.errors import ContactSimError, shortened
-from contact_sim.replay._archive import StateHash, understood
-from contact_sim.replay._recording import Recording, describe_change
-from contact_sim.replay._replayer import ReplayedStep
-from contact_sim.replay._timeline import Timeline, TimelineStep
+from contact_sim.replay._format import understood
+from contact_sim.replay._recording import describe_change
+from contact_sim.replay._replayer import ReplayedStep, Timeline, TimelineStep
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._state import FALLEN, standing_on
-from contact_sim.step._residuals import Residuals
+from contact_sim.step._problem import Residuals
 from contact_sim.step._workspace import SLIP
 
 # --- Numbers of every step of a long run in bounded memory.
 
 BINS = 2048
 """Bins of a series: more than a plot has columns of pixels."""
-
-
-def last(_: Array, later: Array) -> Array:
-    """Return the later of two rows."""
-    return later
 
 
 class Series:
@@ -47,10 +42,7 @@ class Series:
     """
 
     def __init__(
-        self,
-        units: Mapping[str, str],
-        joined: Callable[[Array, Array], Array],
-        bins: int = BINS,
+        self, units: Mapping[str, str], joined: Callable[[Array, Array], Array], bins: int = BINS
     ) -> None:
         self.units, self.stride = dict(units), 1
         self._joined = joined
@@ -75,8 +67,7 @@ class Series:
 
     def column(self, name: str) -> Array:
         """Return one of the numbers over the bins, shape (bins,)."""
-        column = self._rows[: len(self.steps), list(self.units).index(name)]
-        return np.array(column)
+        return np.array(self._rows[: len(self.steps), list(self.units).index(name)])
 
 
 # --- Events.
@@ -86,7 +77,6 @@ WORST, MODEL, PUSH, CHANGE = 'worst residual', 'contact model', 'push', 'change'
 NOT_FINITE, END = 'not finite', 'end'
 KINDS = (TOUCH_DOWN, LIFT_OFF, SLIPS, WORST, FALL, MODEL, PUSH, CHANGE, NOT_FINITE, END)
 """Kinds of events, in the order of menus."""
-WORDS = {TOUCH_DOWN: 'touches down', LIFT_OFF: 'lifts off', SLIPS: 'begins to slip'}
 AT_ONCE = 256
 """Steps whose heights above the ground are computed at once."""
 LONGEST_TEXT = 60
@@ -134,15 +124,13 @@ class EventDetection:
 
     def next(self, step: int, kinds: tuple[str, ...] = KINDS) -> Event | None:
         """Return the first event of these kinds after `step`, None if there is none."""
-        later = (event for event in self.events if event.step > step and event.kind in kinds)
-        return next(later, None)
+        events = self.events
+        return next((event for event in events if event.step > step and event.kind in kinds), None)
 
     def previous(self, step: int, kinds: tuple[str, ...] = KINDS) -> Event | None:
         """Return the last event of these kinds before `step`, None if there is none."""
-        earlier = (
-            event for event in reversed(self.events) if event.step < step and event.kind in kinds
-        )
-        return next(earlier, None)
+        events = reversed(self.events)
+        return next((event for event in events if event.step < step and event.kind in kinds), None)
 
 
 @checked
@@ -181,16 +169,25 @@ class EventDetector:
         self._first_difference: int | None = None
         self._force = Series({foot: 'N' for foot in self._feet}, np.fmax)
         self._residuals = Series(JUDGED, np.fmax)
-        self._work = Series(WORK, last)
-        self._elapsed = Series({'elapsed': 's'}, last)
+        self._work = Series(WORK, lambda earlier, later: later)
+        self._elapsed = Series({'elapsed': 's'}, lambda earlier, later: later)
         self._sum, self._time = np.zeros(len(WORK)), 0.0
-        self._changes = changes_of(timeline.recording)
+        # external changes, by the first step in which they act
+        self._changes: dict[int, list[Event]] = {}
+        with understood(f'{timeline.recording.path}: its changes'):
+            for change in timeline.recording.events:
+                step, kind = int(change['step']) + 1, change['kind']
+                if kind != 'failure':
+                    event_kind = {'contact_model': MODEL, 'wrenches': PUSH}.get(kind, CHANGE)
+                    text = shortened(describe_change(change), LONGEST_TEXT)
+                    self._changes.setdefault(step, []).append(Event(step, event_kind, text))
 
     def observe(self, after: TimelineStep, taken: ReplayedStep) -> None:
         """Take the next step."""
         step, report = after.step, after.report
         self._events += self._changes.get(step, ())
-        self._check(taken, report)
+        if self._first_difference is None and not self._timeline.other_model:
+            self._first_difference = taken.number if taken.differs(report) else None
         self._time += float(report.record.time_step[0]) if after.finite else 0.0
         self._elapsed.add(np.array([self._time]))
         if after.finite:
@@ -225,14 +222,12 @@ class EventDetector:
         feet, names = report.feet, self._feet
         loaded = feet.loaded
         slipping = (feet.mode == SLIP) & (feet.slip_speed > SLIPPING)
-        for kind, now in (
-            (TOUCH_DOWN, loaded & ~self._loaded),
-            (LIFT_OFF, ~loaded & self._loaded),
-            (SLIPS, slipping & ~self._slipping),
+        for kind, words, now in (
+            (TOUCH_DOWN, 'touches down', loaded & ~self._loaded),
+            (LIFT_OFF, 'lifts off', ~loaded & self._loaded),
+            (SLIPS, 'begins to slip', slipping & ~self._slipping),
         ):
-            self._events += (
-                Event(step, kind, f'{names[k]} {WORDS[kind]}') for k in np.flatnonzero(now)
-            )
+            self._events += (Event(step, kind, f'{names[k]} {words}') for k in np.flatnonzero(now))
         self._loaded, self._slipping = loaded, slipping
         self._force.add(np.linalg.norm(feet.force, axis=1))
 
@@ -248,26 +243,25 @@ class EventDetector:
         self._sum += balance.change, joints, contacts, balance.integration
         self._work.add(self._sum)
 
-    def _check(self, taken: ReplayedStep, report: StepReport) -> None:
-        """Compare the state with the recorded hash, unless another model took the steps."""
-        if self._first_difference is not None or self._timeline.other_model:
-            return
-        record = report.record
-        here = StateHash(record.sizes)(record.buffer) if taken.recorded_hash is not None else None
-        if here != taken.recorded_hash or taken.failed_then != (taken.report is None):
-            self._first_difference = taken.number
-
 
 class FallDetector:
     """Detects bases that sink below half of their standing height."""
 
     def __init__(self, robot: RobotModel) -> None:
-        self._robot, self._bases = robot, free_bases(robot.pinocchio_model)
+        # links with a free-flyer joint, and the index of their position in q
+        self._robot, model = robot, robot.pinocchio_model
+        links = {f.parentJoint: str(f.name) for f in reversed(list(model.frames))
+                 if f.type == pin.FrameType.BODY}  # fmt: skip
+        self._bases = {
+            links.get(i, str(model.names[i])): joint.idx_q
+            for i, joint in enumerate(model.joints)
+            if joint.shortname() == 'JointModelFreeFlyer' and model.parents[i] == 0
+        }
         self._ground: Terrain | None = None
         self._low: Array = np.zeros(0)
         self._up = np.zeros(len(self._bases), dtype=bool)
         self._steps: list[int] = []
-        self._places: list[Array] = []
+        self._configurations: list[Array] = []
         self._events: list[Event] = []
 
     def observe(self, step: int, q: Array, ground: Terrain) -> None:
@@ -275,9 +269,12 @@ class FallDetector:
         if ground is not self._ground or len(self._steps) == AT_ONCE:
             self._update()
         if ground is not self._ground:
-            self._ground, self._low = ground, FALLEN * self._standing(ground)
+            self._ground, self._low = ground, np.zeros(len(self._bases))
+            with suppress(ContactSimError):  # where no stance is found, nobody falls
+                standing = standing_on(self._robot, ground)
+                self._low = FALLEN * self._heights([standing], ground)[0]
         self._steps.append(step)
-        self._places.append(self._places_of(q))
+        self._configurations.append(q)
 
     def events(self) -> list[Event]:
         """Return the falls so far."""
@@ -287,53 +284,15 @@ class FallDetector:
     def _update(self) -> None:
         if self._ground is None or not self._steps:
             return
-        heights = self._heights(np.array(self._places), self._ground)
-        up = np.vstack([self._up, heights >= self._low])
+        up = np.vstack([self._up, self._heights(self._configurations, self._ground) >= self._low])
         names = list(self._bases)
         for i, k in np.argwhere(up[:-1] & ~up[1:]):
             self._events.append(Event(self._steps[i], FALL, f'{names[k]} falls'))
         self._up = up[-1]
-        self._steps, self._places = [], []
+        self._steps, self._configurations = [], []
 
-    def _places_of(self, q: Array) -> Array:
-        """Return the positions of the bases [m], shape (n_bases, 3)."""
-        return np.array([q[start : start + 3] for start in self._bases.values()]).reshape(-1, 3)
-
-    def _heights(self, places: Array, ground: Terrain) -> Array:
-        """Return the heights above the ground [m] of places (..., 3), of shape (...)."""
-        return np.asarray(ground.distances(places.reshape(-1, 3))).reshape(places.shape[:-1])
-
-    def _standing(self, ground: Terrain) -> Array:
-        """Return the standing heights of the bases; 0 where no stance is found."""
-        try:
-            return self._heights(self._places_of(standing_on(self._robot, ground)), ground)
-        except ContactSimError:
-            return np.zeros(len(self._bases))
-
-
-def free_bases(model: pin.Model) -> dict[str, int]:
-    """Return the links with a free-flyer joint, and the index of their position in q."""
-    links = {f.parentJoint: str(f.name) for f in reversed(list(model.frames))
-             if f.type == pin.FrameType.BODY}  # fmt: skip
-    return {
-        links.get(i, str(model.names[i])): joint.idx_q
-        for i, joint in enumerate(model.joints)
-        if joint.shortname() == 'JointModelFreeFlyer' and model.parents[i] == 0
-    }
-
-
-def changes_of(recording: Recording) -> dict[int, list[Event]]:
-    """Return external changes as events, by the first step in which they act.
-
-    Raises:
-        RecordingError: an incomplete change.
-    """
-    changes: dict[int, list[Event]] = {}
-    with understood(f'{recording.path}: its changes'):
-        for change in recording.events:
-            step, kind = int(change['step']) + 1, change['kind']
-            if kind != 'failure':
-                event_kind = {'contact_model': MODEL, 'wrenches': PUSH}.get(kind, CHANGE)
-                text = shortened(describe_change(change), LONGEST_TEXT)
-                changes.setdefault(step, []).append(Event(step, event_kind, text))
-    return changes
+    def _heights(self, configurations: list[Array], ground: Terrain) -> Array:
+        """Return the heights of the bases above the ground [m], (configurations, bases)."""
+        places = [q[start : start + 3] for q in configurations for start in self._bases.values()]
+        distances = ground.distances(np.reshape(places, (-1, 3)))
+        return np.reshape(distances, (len(configurations), len(self._bases)))

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,15 @@ from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
 from contact_sim._validation import checked
+from contact_sim.constraints._constraint_rows import constraint_to_dict
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.replay._archive import ArchiveWriter, StateHash
-from contact_sim.replay._header import constraints_header, ground_header, header_of, model_header
+from contact_sim.replay._format import (
+    ArchiveWriter,
+    StateHash,
+    ground_header,
+    header_of,
+    model_header,
+)
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
 
@@ -52,6 +57,10 @@ class Recorder:
         chunk: steps per chunk.
         on_error: called with the reason if the file can no longer be written (a full disk);
             without it the error is raised from the step.
+
+    Attributes:
+        path: the file.
+        steps: number of steps recorded so far.
 
     Raises:
         InvalidInput: a file that cannot be written, or hash_every or chunk out of range.
@@ -77,39 +86,35 @@ class Recorder:
         self._sim, self._every, self._on_error = sim, hash_every, on_error
         self._follow_layout()
         self._efforts = np.zeros((chunk, sim.robot.n_joints))
-        self._steps = 0
+        self.steps = 0
         self._wrenches: dict[str, list[float]] = {}
         self._clock = b''
         self._start_chunk()
         self._last = sim.snapshot()
         self._arrays = tuple(name for name, _ in arrays_of(self._last))
-        self._archive: ArchiveWriter | None = ArchiveWriter(self.path)
+        self._archive: ArchiveWriter | None = (archive := ArchiveWriter(self.path))
         try:
-            self._write_header(json.dumps(header_of(sim, hash_every, parameters)))
+            header = json.dumps(header_of(sim, hash_every, parameters))
+            archive.add('header', np.array(header))
+            for name, array in arrays_of(self._last):
+                kept = self._defined(array) if name == 'buffer' else finite(array)
+                archive.add(f'initial/{name}', kept)
+            archive.flush()
         except OSError as error:
-            self._archive.abandon()
+            archive.abandon()
             raise InvalidInput(f'cannot write {path}: {error.strerror}') from error
         sim.add_observer(self)
 
-    @property
-    def steps(self) -> int:
-        """Steps recorded so far."""
-        return self._steps
-
-    # ---------------------------------------------------------------- called by the simulator
-
     def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
         """Record changes since the last step, and the inputs of this one."""
-        for change in list(self._setup_changes()):
-            self._record_setup_change(change)
+        self._record_setup_changes()
         now, last = self._sim.snapshot(), self._last
         self._clock = now.buffer[:3].tobytes()
         last.buffer[self._applied] = now.buffer[self._applied]
         if now.contact_model is not last.contact_model or any(
             getattr(now, name).tobytes() != getattr(last, name).tobytes() for name in self._arrays
         ):
-            for event in self._changes(now):
-                self._add_event(event)
+            self._record_changes(now)
         if external_wrenches or self._wrenches:
             wrenches = {
                 name: np.asarray(value, dtype=float).tolist()
@@ -118,20 +123,18 @@ class Recorder:
             if wrenches != self._wrenches:
                 self._add_event({'kind': 'wrenches', 'wrenches': wrenches})
                 self._wrenches = wrenches
-        self._efforts[self._steps - self._first] = now.buffer[self._command]
+        self._efforts[self.steps - self._first] = now.buffer[self._command]
 
     def after_step(self) -> None:
         """Record the state after the step."""
         self._last = self._sim.snapshot()
         if self._last.buffer[:3].tobytes() == self._clock:
             self._add_event({'kind': 'failure'})
-        self._steps += 1
-        if self._steps % self._every == 0:
+        self.steps += 1
+        if self.steps % self._every == 0:
             self._hashes.append(self._hash(self._last.buffer))
-        if self._steps - self._first == len(self._efforts):
+        if self.steps - self._first == len(self._efforts):
             self.flush()
-
-    # ---------------------------------------------------------------- writing
 
     def flush(self) -> None:
         """Write all steps so far to the file."""
@@ -160,16 +163,8 @@ class Recorder:
             raise error
         self._on_error(f'{self.path} holds no more steps from {self._first} on: {error.strerror}')
 
-    def _write_header(self, header: str) -> None:
-        assert self._archive is not None
-        self._archive.add('header', np.array(header))
-        for name, array in arrays_of(self._last):
-            kept = self._defined(array) if name == 'buffer' else finite(array)
-            self._archive.add(f'initial/{name}', kept)
-        self._archive.flush()
-
     def _write_chunk(self) -> None:
-        count = self._steps - self._first
+        count = self.steps - self._first
         if count == 0 or self._archive is None:
             return
         chunk = f'steps-{self._first:010d}'
@@ -184,15 +179,13 @@ class Recorder:
         self._start_chunk()
 
     def _start_chunk(self) -> None:
-        self._first = self._steps
+        self._first = self.steps
         self._hashes: list[int] = []
         self._events: list[dict[str, Any]] = []
         self._states: dict[str, Array] = {}
 
     def _add_event(self, event: dict[str, Any]) -> None:
-        self._events.append({'step': self._steps, **event})
-
-    # ---------------------------------------------------------------- changes
+        self._events.append({'step': self.steps, **event})
 
     def _follow_layout(self) -> None:
         """Take the layout of the step data, which terrain and constraints determine."""
@@ -202,44 +195,46 @@ class Recorder:
         self._command = slice(*layout['command'][:2])
         self._applied = slice(layout['command'][0], layout['tau'][1])
 
-    def _setup_changes(self) -> Iterator[dict[str, Any]]:
-        """Yield changes of terrain, time step and constraints since the last step."""
+    def _record_setup_changes(self) -> None:
+        """Record changes of terrain, time step and constraints since the last step."""
         sim = self._sim
+        events: list[dict[str, Any]] = []
         if sim.terrain is not self._terrain:
-            yield {'kind': 'terrain', 'ground': ground_header(sim.terrain)}
+            events.append({'kind': 'terrain', 'ground': ground_header(sim.terrain)})
         if sim.time_step != self._time_step:
-            yield {'kind': 'time_step', 'value': sim.time_step}
+            events.append({'kind': 'time_step', 'value': sim.time_step})
         if sim.constraints is not self._constraints:
-            yield {'kind': 'constraints', 'constraints': constraints_header(sim.constraints)}
-
-    def _record_setup_change(self, event: dict[str, Any]) -> None:
-        """Record a change of the setup; after it all of the state counts as changed."""
+            constraints = [constraint_to_dict(constraint) for constraint in sim.constraints]
+            events.append({'kind': 'constraints', 'constraints': constraints})
+        if not events:
+            return
         self._follow_layout()
-        self._add_event(event)
-        now = self._sim.snapshot()
+        for event in events:
+            self._add_event(event)
+        # after them all of the state counts as changed
+        now = sim.snapshot()
         last: dict[str, Any] = {
             name: np.full_like(array, np.nan) for name, array in arrays_of(now)
         }
         model = self._last.contact_model
         self._last = dataclasses.replace(now, contact_model=model, **last)
 
-    def _changes(self, now: Snapshot) -> Iterator[dict[str, Any]]:
-        """Yield the differences between the end of the last step and the beginning of this one."""
+    def _record_changes(self, now: Snapshot) -> None:
+        """Record the differences between the end of the last step and the start of this one."""
         last = self._last
         before = last.buffer.copy()
         if now.contact_model is not last.contact_model:
-            yield {'kind': 'contact_model', **model_header(now.contact_model)}
+            self._add_event({'kind': 'contact_model', **model_header(now.contact_model)})
             if now.contact_model.name != last.contact_model.name:
                 before[slice(*self._sim.sizes.layout['memory'][:2])] = 0.0
         for (name, old), (_, new) in zip(arrays_of(last), arrays_of(now), strict=True):
             if name != 'buffer' and old.tobytes() != new.tobytes():
-                yield {'kind': name, 'value': new.tolist()}
-        if now.buffer.tobytes() == before.tobytes():
-            return
-        name = f'state-{len(self._states)}'
-        self._states[name] = self._defined(now.buffer)
-        kind = 'reset' if now.buffer[2] == 0.0 else 'restore'
-        yield {'kind': kind, 'state': name, 'time': float(now.buffer[0])}
+                self._add_event({'kind': name, 'value': new.tolist()})
+        if now.buffer.tobytes() != before.tobytes():
+            name = f'state-{len(self._states)}'
+            self._states[name] = self._defined(now.buffer)
+            kind = 'reset' if now.buffer[2] == 0.0 else 'restore'
+            self._add_event({'kind': kind, 'state': name, 'time': float(now.buffer[0])})
 
     def _defined(self, buffer: Array) -> Array:
         """Return step data as `finite` does, but with the infinite bounds of joint limits."""
@@ -252,12 +247,7 @@ class Recorder:
     def __enter__(self) -> Recorder:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

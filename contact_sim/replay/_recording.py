@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Iterator
@@ -15,18 +16,19 @@ from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim._validation import checked, count, real_array
-from contact_sim.constraints._table import constraint_from_dict
+from contact_sim.constraints._constraint_rows import constraint_from_dict
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.errors import ContactSimError
-from contact_sim.replay._archive import Archive, RecordingError, RunHash, understood
-from contact_sim.replay._header import (
+from contact_sim.replay._format import (
     READABLE,
-    check_same_robot,
-    constraints_header,
+    Archive,
+    RecordingError,
     contact_model_of,
     ground_of,
+    robot_header,
     robot_of,
     state_shapes,
+    understood,
     versions,
 )
 from contact_sim.robot._model import RobotModel
@@ -70,8 +72,6 @@ class Recording:
             readable = ' or '.join(map(str, READABLE))
             raise RecordingError(f'{path} is not a recording of format {readable}')
         self.damage = ''
-
-    # ---------------------------------------------------------------- steps and changes
 
     @property
     def hash_every(self) -> int:
@@ -121,10 +121,10 @@ class Recording:
     @cached_property
     def digest(self) -> str:
         """One hash of the whole run: equal runs have equal ones."""
-        run = RunHash()
+        digest = hashlib.blake2b(digest_size=16)
         for chunk in self.chunks():
-            run.add(chunk.hashes.tolist())
-        return run.hex
+            digest.update(chunk.hashes.astype('<u8').tobytes())
+        return digest.hexdigest()
 
     @cached_property
     def steps(self) -> int:
@@ -149,8 +149,6 @@ class Recording:
             for event in events
         ]
 
-    # ---------------------------------------------------------------- robot and simulator
-
     def robot(self) -> RobotModel:
         """Return the robot that was recorded.
 
@@ -168,7 +166,12 @@ class Recording:
     def check_robot(self, robot: RobotModel) -> None:
         """Raise RecordingError unless `robot` has the description that was recorded."""
         with understood(f'{self.path}: the robot'):
-            check_same_robot(self.header['robot'], robot)
+            recorded, other = self.header['robot']['hash'], robot_header(robot)['hash']
+            if other != recorded:
+                raise RecordingError(
+                    f'robot {robot.name!r} has changed since the recording: the hash of its '
+                    f'description is {other[:12]}, the recording was made with {recorded[:12]}'
+                )
 
     def simulator(self, contact_model: str | ContactModel | None = None) -> Simulator:
         """Return a simulation in the state at the beginning of the recording.
@@ -180,41 +183,40 @@ class Recording:
             RecordingError: a robot or state that this version cannot build.
         """
         with understood(f'{self.path}: the header'):
-            return self._simulator(contact_model)
-
-    def _simulator(self, contact_model: str | ContactModel | None) -> Simulator:
-        header = self.header
-        sim = Simulator(
-            self.robot(),
-            contact_model_of(header['contact_model']) if contact_model is None else contact_model,
-            ground_of(header),
-            friction=header['friction'],
-            time_step=header['time_step'],
-            gravity=header['gravity'],
-            integrator=header.get('integrator', 'semi_implicit'),
-        )
-        recorded_constraints = header.get('constraints', constraints_header(sim.constraints))
-        constraints = tuple(map(constraint_from_dict, recorded_constraints))
-        if constraints != sim.constraints:
-            sim.reset(self._archive['initial/buffer'][3 : 3 + sim.robot.nq])
-            sim.constraints = constraints
-        recorded = {name: shape for name, shape in header['state'].items() if math.prod(shape)}
-        if state_shapes(sim) != recorded:
-            raise RecordingError(
-                f'{self.path}: recorded by contact_sim {header["versions"]["contact_sim"]}, whose '
-                f'state has other fields than that of {versions()["contact_sim"]}'
+            header, model = self.header, contact_model
+            if model is None:
+                model = contact_model_of(header['contact_model'])
+            sim = Simulator(
+                self.robot(),
+                model,
+                ground_of(header),
+                friction=header['friction'],
+                time_step=header['time_step'],
+                gravity=header['gravity'],
+                integrator=header.get('integrator', 'semi_implicit'),
             )
-        prefix = 'initial/'
-        names = [name for name in self._archive.names if name.startswith(prefix)]
-        initial: dict[str, Any] = {
-            name.removeprefix(prefix): self._archive[name] for name in names
-        }
-        if contact_model is not None:
-            initial['buffer'] = without_memory(sim, initial['buffer'])
-        sim.restore(replace(sim.snapshot(), **initial))
-        return sim
-
-    # ---------------------------------------------------------------- reading
+            constraints = sim.constraints
+            if 'constraints' in header:
+                constraints = tuple(map(constraint_from_dict, header['constraints']))
+            if constraints != sim.constraints:
+                sim.reset(self._archive['initial/buffer'][3 : 3 + sim.robot.nq])
+                sim.constraints = constraints
+            recorded = {name: shape for name, shape in header['state'].items() if math.prod(shape)}
+            if state_shapes(sim) != recorded:
+                then, now = (words['contact_sim'] for words in (header['versions'], versions()))
+                raise RecordingError(
+                    f'{self.path}: recorded by contact_sim {then}, whose state has other fields '
+                    f'than that of {now}'
+                )
+            initial: dict[str, Any] = {
+                name.removeprefix('initial/'): self._archive[name]
+                for name in self._archive.names
+                if name.startswith('initial/')
+            }
+            if contact_model is not None:
+                initial['buffer'] = without_memory(sim, initial['buffer'])
+            sim.restore(replace(sim.snapshot(), **initial))
+            return sim
 
     def _chunk(self, name: str, first: int) -> Chunk:
         if name != f'steps-{first:010d}':

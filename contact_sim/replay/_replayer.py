@@ -1,11 +1,14 @@
 """Replay a recording: from any checkpoint, verified to the bit, or under another model.
 
-`Replayer` takes the steps again; `repeat` compares every state with the recorded one; `compare`
-replays the same efforts under two contact models.
+`Replayer` takes the steps again; `Timeline` has the exact state of any step, in any order;
+`repeat` compares every state with the recorded one; `compare` replays the same efforts under two
+contact models.
 """
 
 from __future__ import annotations
 
+import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,13 +17,18 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim._types import Array
-from contact_sim._validation import checked
+from contact_sim._validation import checked, count, whole
 from contact_sim.collision._terrain import Terrain
-from contact_sim.constraints._table import constraint_from_dict
+from contact_sim.constraints._constraint_rows import constraint_from_dict
 from contact_sim.contact_models._base import ContactModel
-from contact_sim.errors import ContactSimError, NonFiniteState
-from contact_sim.replay._archive import RecordingError, StateHash
-from contact_sim.replay._header import FORMAT, contact_model_of, ground_of
+from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, shown
+from contact_sim.replay._format import (
+    FORMAT,
+    RecordingError,
+    StateHash,
+    contact_model_of,
+    ground_of,
+)
 from contact_sim.replay._recording import Chunk, Recording, without_memory
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
@@ -29,7 +37,7 @@ from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
 
 SETUP_CHANGES = ('terrain', 'time_step', 'constraints')
-"""Kinds of changes that lead to another SimulatorSetup."""
+"""Kinds of changes after which arrays are made anew."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +53,12 @@ class ReplayedStep:
     recorded_hash: int | None
     """Hash of the state after it, where one was recorded."""
 
-
-@dataclass(frozen=True)
-class SimulatorSetup:
-    """Settings that arrays are allocated for; a change takes as long as a thousand steps."""
-
-    ground: Terrain
-    time_step: float
-    constraints: tuple[Constraint, ...]
-
-    def matches(self, sim: Simulator) -> bool:
-        """Return whether a simulation has this setup."""
-        return (
-            sim.terrain is self.ground
-            and sim.time_step == self.time_step
-            and sim.constraints == self.constraints
-        )
+    def differs(self, state: StepReport) -> bool:
+        """Return whether the recorded step did not lead to this state, to the bit."""
+        if (self.report is None) != self.failed_then:
+            return True
+        record, recorded = state.record, self.recorded_hash
+        return recorded is not None and StateHash(record.sizes)(record.buffer) != recorded
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,26 +66,26 @@ class Checkpoint:
     """Everything that the steps of a recording after the first `done` depend on."""
 
     done: int
-    setup: SimulatorSetup
+    ground: Terrain
+    time_step: float
+    constraints: tuple[Constraint, ...]
     snapshot: Snapshot
     wrenches: Mapping[str, list[float]]
     stopped: bool
 
+    def fits(self, sim: Simulator) -> bool:
+        """Whether a simulation has its setup: arrays made anew take as long as 1000 steps."""
+        return (
+            sim.terrain is self.ground
+            and sim.time_step == self.time_step
+            and sim.constraints == self.constraints
+        )
+
 
 class Replayer:
-    """Takes the steps of a recording on a simulator.
+    """Takes the steps of a recording on a simulator, perhaps all under another contact model.
 
-    Args:
-        recording: what is repeated.
-        contact_model: another model, in force from beginning to end; None: those recorded.
-        made: cache of the terrains and models of recorded changes, which several replayers of a
-            recording may share.
-
-    Attributes:
-        sim: the simulation.
-        done: number of steps taken since the recording began.
-        setup_changed: whether the last step was the first with another SimulatorSetup.
-        wrenches: external wrenches in the last step, as `Simulator.step` takes them.
+    `made` is a cache of the terrains and models of recorded changes, which replayers may share.
     """
 
     def __init__(
@@ -101,9 +99,10 @@ class Replayer:
         self._own_model = contact_model is not None
         self._made: dict[tuple[str, int], Any] = {} if made is None else made
         self._stopped = False
-        self.wrenches: Mapping[str, list[float]] = {}
+        self.wrenches: Mapping[str, list[float]] = {}  # in the last step
         self.sim: Simulator = recording.simulator(contact_model)
-        self.done, self.setup_changed = 0, False
+        self.done = 0  # steps taken since the recording began
+        self.setup_changed = False  # whether one of SETUP_CHANGES came before the last step
 
     def steps(self) -> Iterator[ReplayedStep]:
         """Yield all steps, from the beginning on."""
@@ -116,8 +115,19 @@ class Replayer:
         k, every = self.done, self._every
         events = chunk.events.get(k, ())
         for event in events:
-            self._apply_checked(event, chunk)
-        report = self._step(chunk.effort[k - chunk.first])
+            try:
+                self._apply(event, chunk)
+            except Exception as error:  # a file may hold anything
+                raise RecordingError(
+                    f'the change {str(event)[:80]} before step {event.get("step", -1) + 1} '
+                    f'cannot be made: {error}'
+                ) from error
+        report = None
+        if not self._stopped:  # after a step that was not finite, none until a state is set
+            try:
+                report = self.sim.step(chunk.effort[k - chunk.first], self.wrenches)
+            except NonFiniteState:
+                self._stopped = True
         self.done = k + 1
         self.setup_changed = any(event['kind'] in SETUP_CHANGES for event in events)
         failed = any(event['kind'] == 'failure' for event in events)
@@ -128,37 +138,20 @@ class Replayer:
     def checkpoint(self) -> Checkpoint:
         """Return a checkpoint of this state, for any replayer of the recording."""
         sim = self.sim
-        setup = SimulatorSetup(sim.terrain, sim.time_step, sim.constraints)
-        return Checkpoint(self.done, setup, sim.snapshot(), self.wrenches, self._stopped)
+        return Checkpoint(
+            self.done, sim.terrain, sim.time_step, sim.constraints, sim.snapshot(),
+            self.wrenches, self._stopped,
+        )  # fmt: skip
 
     def return_to(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint; the steps that follow are the same to the bit."""
         sim = self.sim
-        if checkpoint.setup.ground is not sim.terrain:
+        if checkpoint.ground is not sim.terrain:
             sim.friction, sim.restitution = 0.0, 0.0  # those of the snapshot follow
-            sim.reset(sim.q, terrain=checkpoint.setup.ground)
+            sim.reset(sim.q, terrain=checkpoint.ground)
         sim.restore(checkpoint.snapshot)
         self.done, self.wrenches = checkpoint.done, checkpoint.wrenches
         self._stopped = checkpoint.stopped
-
-    def _step(self, effort: Any) -> StepReport | None:
-        """Take a step; after one that was not finite, none until a state is set."""
-        if self._stopped:
-            return None
-        try:
-            return self.sim.step(effort, self.wrenches)
-        except NonFiniteState:
-            self._stopped = True
-            return None
-
-    def _apply_checked(self, event: dict[str, Any], chunk: Chunk) -> None:
-        try:
-            self._apply(event, chunk)
-        except Exception as error:  # a file may hold anything
-            raise RecordingError(
-                f'the change {str(event)[:80]} before step {event.get("step", -1) + 1} cannot be '
-                f'made: {error}'
-            ) from error
 
     def _apply(self, event: dict[str, Any], chunk: Chunk) -> None:
         """Apply a recorded change."""
@@ -174,7 +167,12 @@ class Replayer:
         elif kind == 'time_step':
             sim.time_step = event['value']
         elif kind == 'constraints':
-            self._apply_constraints(event, chunk)
+            constraints = tuple(map(constraint_from_dict, event['constraints']))
+            after = [other for other in chunk.events[event['step']] if 'state' in other]
+            if after:  # put into force in the state that was recorded after the change
+                self._restore(buffer=self._state(after[0], chunk), constraints=constraints)
+            else:
+                sim.constraints = constraints
         elif kind == 'wrenches':
             self.wrenches = event['wrenches']
         elif 'state' in event:
@@ -196,19 +194,170 @@ class Replayer:
         self.sim.restore(replace(self.sim.snapshot(), **changed))
         self._stopped = False
 
-    def _apply_constraints(self, event: dict[str, Any], chunk: Chunk) -> None:
-        """Put other constraints in force, in the state that was recorded after the change."""
-        constraints = tuple(constraint_from_dict(words) for words in event['constraints'])
-        after = [other for other in chunk.events[event['step']] if 'state' in other]
-        if after:
-            self._restore(buffer=self._state(after[0], chunk), constraints=constraints)
-        else:
-            self.sim.constraints = constraints
-
     def _state(self, event: dict[str, Any], chunk: Chunk) -> Any:
         """Return the state that belongs to a change."""
         state = chunk.states[event['state']]
         return without_memory(self.sim, state) if self._own_model else state
+
+
+# --- Any step, in any order.
+
+SPACING = 64
+"""Steps between two checkpoints, as long as there is room."""
+ROOM, MOST_ROOM = 64 << 20, 1 << 40
+"""Memory for them [bytes]; when it is full every second one is dropped."""
+MOST_REPLAYERS = 4
+"""Simulations that are kept, one for each setup of a recording that changes it."""
+
+
+@dataclass(frozen=True, eq=False)
+class TimelineStep:
+    """A recorded run after one of its steps."""
+
+    step: int
+    """Number of steps since the recording began; 0 is the state at its beginning."""
+    report: StepReport
+    """Report of that step; where it was not finite, the state before it."""
+    finite: bool
+    """Whether the step was taken: False too for those that followed one that was not finite."""
+    wrenches: Mapping[str, list[float]]
+    """Force [N] and torque [N m] on frames in the step, world, as `Simulator.step` takes them."""
+    contact_model: str
+    """Name of the model that took the step."""
+    ground: Terrain
+    """Ground in the step; the same object until it changes."""
+
+
+class Timeline:
+    """A recorded run by step number; states are replayed, equal to the recorded ones to the bit.
+
+    A step is replayed from the nearest checkpoint before it. After one `walk` every jump takes
+    some ten steps; before, the first jump takes all steps up to there. `walk` and `at` may be
+    called from different threads.
+
+    Args:
+        recording: what was recorded.
+        contact_model: another model, in force from beginning to end; None: those recorded.
+        room: memory for checkpoints [bytes].
+
+    Attributes:
+        recording: what was recorded.
+        robot: the robot that was recorded.
+        time_step: time step at the beginning [s].
+        other_model: whether this is the run under another contact model than the recorded ones.
+        steps: number of steps that can be read.
+        damage: reason why these are not all, '' if they are.
+
+    Raises:
+        RecordingError: a recording that this version cannot repeat.
+        UnknownName: no such contact model.
+    """
+
+    @checked
+    def __init__(
+        self,
+        recording: Recording,
+        contact_model: str | ContactModel | None = None,
+        room: int = ROOM,
+    ) -> None:
+        self.recording, self._model = recording, contact_model
+        self.other_model = contact_model is not None
+        self.time_step = float(recording.header['time_step'])
+        self._made: dict[tuple[str, int], Any] = {}
+        self._starts: list[int] = []
+        self.steps = 0
+        for chunk in recording.chunks():
+            self._starts.append(chunk.first)
+            self.steps += len(chunk.effort)
+        self.damage = recording.damage
+        first = Replayer(recording, contact_model, self._made)
+        self._replayers, self.robot = [first], first.sim.robot
+        self._chunk: Chunk | None = None
+        start = first.checkpoint()
+        self._checkpoints, self._numbers = {0: start}, [0]  # by the number of steps before them
+        size = start.snapshot.buffer.nbytes
+        self._spacing, self._most = SPACING, max(count('room', room, MOST_ROOM) // size, 2)
+        self._jumping, self._storing = threading.Lock(), threading.Lock()
+        self._current = _timeline_step(first, None, start=True)
+
+    @property
+    def known(self) -> int:
+        """Number of steps up to which jumps are quick."""
+        return self._numbers[-1]
+
+    def walk(self) -> Iterator[tuple[TimelineStep, ReplayedStep]]:
+        """Yield the run after each of its steps, in order, and store checkpoints.
+
+        Raises:
+            RecordingError: a change that this version cannot make.
+        """
+        replayer = Replayer(self.recording, self._model, self._made)
+        for taken in replayer.steps():
+            self._store_checkpoint(replayer)
+            yield _timeline_step(replayer, taken.report), taken
+
+    def at(self, step: int) -> TimelineStep:
+        """Return the run after `step` steps.
+
+        Raises:
+            InvalidInput: a number that the recording does not have.
+            RecordingError: a change before it that this version cannot make.
+        """
+        if not 0 <= whole('step', step) <= self.steps:
+            raise InvalidInput(
+                f'step = {shown(step)}: expected a number of 0 to {self.steps}, the steps of '
+                f'{self.recording.path}'
+            )
+        with self._jumping:
+            if self._current.step != step:
+                self._current = self._at(step)
+            return self._current
+
+    def _at(self, step: int) -> TimelineStep:
+        # the last step is replayed in any case, for its report
+        with self._storing:
+            before = bisect_right(self._numbers, max(step - 1, 0))
+            nearest = self._checkpoints[self._numbers[before - 1]]
+        # on a replayer that has its setup, else on one that may change to it
+        matching = [replayer for replayer in self._replayers if nearest.fits(replayer.sim)]
+        if not matching and len(self._replayers) < MOST_REPLAYERS:
+            self._replayers.append(Replayer(self.recording, self._model, self._made))
+        replayer, report = (matching or self._replayers[-1:])[0], None
+        if not nearest.done <= replayer.done < step:
+            replayer.return_to(nearest)
+        while replayer.done < step:
+            k, chunk = replayer.done, self._chunk
+            if chunk is None or not chunk.first <= k < chunk.first + len(chunk.effort):
+                first = self._starts[bisect_right(self._starts, k) - 1]
+                chunk = self._chunk = self.recording.chunk(first)
+            report = replayer.take(chunk).report
+            self._store_checkpoint(replayer)
+        return _timeline_step(replayer, report, start=step == 0)
+
+    def _store_checkpoint(self, replayer: Replayer) -> None:
+        """Store a checkpoint at the spacing, and where the setup has changed."""
+        near = replayer.done % self._spacing and not replayer.setup_changed
+        if near or replayer.done in self._checkpoints:
+            return
+        checkpoint = replayer.checkpoint()
+        with self._storing:
+            self._checkpoints[checkpoint.done] = checkpoint
+            if len(self._checkpoints) > self._most:
+                self._spacing *= 2
+                kept = [done for done in self._checkpoints if done % self._spacing == 0]
+                self._checkpoints = {done: self._checkpoints[done] for done in kept}
+            self._numbers = sorted(self._checkpoints)
+
+
+def _timeline_step(
+    replayer: Replayer, report: StepReport | None, start: bool = False
+) -> TimelineStep:
+    sim = replayer.sim
+    finite = start or report is not None
+    shown_report = sim.last_report if report is None else report
+    return TimelineStep(
+        replayer.done, shown_report, finite, replayer.wrenches, sim.contact_model, sim.terrain
+    )
 
 
 # --- Verification: repeat a run and find the first step that differs.
@@ -254,13 +403,14 @@ def repeat(recording: Recording, on_step: Callable[[ReplayedStep], None] | None 
         for step in replayer.steps():
             if on_step is not None:
                 on_step(step)
-            if (step.report is None) != step.failed_then:
-                at = step.number
-                difference = f'step {at} is finite only in one of the runs'
-                break
-            here = StateHash(replayer.sim.sizes)(replayer.sim.snapshot().buffer)
-            if step.recorded_hash is not None and here != step.recorded_hash:
-                difference, at = _first_difference(recording, step, replayer.sim.time), step.number
+            if step.differs(replayer.sim.last_report):
+                at, every = step.number, recording.hash_every
+                if (step.report is None) != step.failed_then:
+                    difference = f'step {at} is finite only in one of the runs'
+                else:
+                    which = 'step' if every == 1 else f'a step after {at - every}, up to'
+                    time = f't = {replayer.sim.time:.9g} s'
+                    difference = f'{which} {at} ({time}) differs from the recording'
                 break
             done = step.number
     except ContactSimError as error:
@@ -268,13 +418,6 @@ def repeat(recording: Recording, on_step: Callable[[ReplayedStep], None] | None 
         difference = f'step {at} cannot be repeated: {error}'
     digest = recording.digest  # reads to the end: `damage` is known from here on
     return Outcome(done, replayer.sim.time, digest, difference, at, recording.damage)
-
-
-def _first_difference(recording: Recording, step: ReplayedStep, time: float) -> str:
-    every = recording.hash_every
-    which = f'step {step.number}' if every == 1 else f'a step after {step.number - every}, up to'
-    which += '' if every == 1 else f' {step.number}'
-    return f'{which} (t = {time:.9g} s) differs from the recording'
 
 
 # --- Comparison with a run under another contact model.
@@ -327,14 +470,7 @@ class Comparison:
 
 
 def compare(recording: Recording, contact_model: str | ContactModel) -> Comparison:
-    """Replay a recording beside itself under another contact model.
-
-    Both runs get the recorded efforts: no controller acts in the second run.
-
-    Raises:
-        RecordingError: a recording that cannot be repeated.
-        UnknownName: no such contact model.
-    """
+    """Replay a recording beside itself under another contact model, with the same efforts."""
     reference, other = Replayer(recording), Replayer(recording, contact_model)
     robot, model = reference.sim.robot, reference.sim.contact_model
     rows, end = [], ''
@@ -351,11 +487,9 @@ def compare(recording: Recording, contact_model: str | ContactModel) -> Comparis
 
 
 def difference(robot: RobotModel, first: Array, second: Array) -> tuple[float, float, float]:
-    """Return how far apart two configurations (nq,) are.
+    """Return how far apart two configurations (nq,) are: bases [m], [rad], and joints.
 
-    Returns:
-        Distance [m] and angle [rad] between the bases, 0 for a fixed base, and the largest
-        difference of a joint [rad or m].
+    Those of fixed bases are 0, that of the joints is the largest [rad or m].
     """
     change = pin.difference(robot.pinocchio_model, first, second)
     joints = float(np.abs(change[robot.joint_velocity_index]).max(initial=0.0))

@@ -1,6 +1,6 @@
 """Program: read a Pinocchio model from stdin and compute with it; exit code 0 if that works.
 
-`_header.py` runs it in a child process, because Pinocchio 4.1 still ends the process on some
+`_format.py` runs it in a child process, because Pinocchio 4.1 still ends the process on some
 damaged texts. It imports nothing of contact_sim, so that it starts quickly.
 """
 
@@ -29,20 +29,16 @@ def check_structure(model: pin.Model) -> None:
         nq, nv = nq + joint.nq, nv + joint.nv
     if (nq, nv) != (model.nq, model.nv):
         raise ValueError(f'{nq}, {nv} coordinates, expected {model.nq}, {model.nv}')
-    for name in ('lowerPositionLimit', 'upperPositionLimit'):
-        _check_length(model, name, nq)
-    for name in ('effortLimit', 'velocityLimit', 'damping', 'friction', 'armature',
-                 'rotorInertia', 'rotorGearRatio'):  # fmt: skip
-        _check_length(model, name, nv)
+    lengths = dict.fromkeys(('lowerPositionLimit', 'upperPositionLimit'), nq) | dict.fromkeys(
+        ('effortLimit', 'velocityLimit', 'damping', 'friction', 'armature', 'rotorInertia',
+         'rotorGearRatio'), nv)  # fmt: skip
+    for name, length in lengths.items():
+        values = getattr(model, name)
+        if values.shape != (length,) or np.isnan(values).any():
+            raise ValueError(f'{name} is not {length} numbers')
     for frame in model.frames:
         if not (frame.parentJoint < model.njoints and frame.parentFrame < len(model.frames)):
             raise ValueError(f'frame {frame.name!r} has no parent')
-
-
-def _check_length(model: pin.Model, name: str, length: int) -> None:
-    values = getattr(model, name)
-    if values.shape != (length,) or np.isnan(values).any():
-        raise ValueError(f'{name} is not {length} numbers')
 
 
 def main() -> None:

@@ -6,8 +6,8 @@ from contact_sim.robot._catalogue import default_robot, robots, textbook_systems
 from contact_sim.robot._collision_pairs import Collisions, Solid
 from contact_sim.robot._constraints import ClosedLoops
 from contact_sim.robot._contact_points import Approximation, ContactPoint, Foot
+from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.robot._files import mesh_prefixes, share_path, xacro_arguments
-from contact_sim.robot._joint_limits import PositionLimit
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import (

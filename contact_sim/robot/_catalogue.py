@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contact_sim.errors import RobotDescriptionError, UnknownName
+from contact_sim.errors import RobotDescriptionError
 from contact_sim.robot._contact_points import Sphere
 from contact_sim.robot._files import share_folders, share_path
 
@@ -28,7 +28,6 @@ _ANYMAL_FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 _SOLO_FEET = ('FL_FOOT', 'FR_FOOT', 'HL_FOOT', 'HR_FOOT')
 _HYQ_FEET = ('lf_foot', 'rf_foot', 'lh_foot', 'rh_foot')
 _ENDS = ('lower_end', 'upper_end')
-_OUR_FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 
 
 @dataclass(frozen=True)
@@ -108,9 +107,9 @@ _ROBOTS: dict[str, CatalogueEntry] = {
     'hyq': CatalogueEntry(
         'hyq_description/robots/hyq_no_sensors.urdf', _HYQ_FEET, 'hyq_description/srdf/hyq.srdf'
     ),
-    'quadruped': CatalogueEntry('quadruped.urdf.xacro', _OUR_FEET, 'quadruped.srdf', ours=True),
+    'quadruped': CatalogueEntry('quadruped.urdf.xacro', _ANYMAL_FEET, 'quadruped.srdf', ours=True),
     'four_bar_quadruped': CatalogueEntry(
-        'four_bar_quadruped.urdf.xacro', _OUR_FEET, 'four_bar_quadruped.srdf', ours=True
+        'four_bar_quadruped.urdf.xacro', _ANYMAL_FEET, 'four_bar_quadruped.srdf', ours=True
     ),
 }
 
@@ -155,7 +154,7 @@ _SYSTEMS: dict[str, CatalogueEntry] = {
     'two_blocks': _system('two_blocks', actuated_joints=()),
     'two_bodies': _system('two_bodies'),
 }
-_ENTRIES = _ROBOTS | _SYSTEMS
+CATALOGUE = _ROBOTS | _SYSTEMS
 
 
 def robots() -> tuple[str, ...]:
@@ -177,26 +176,11 @@ def default_robot() -> str:
 
 def in_catalogue(name: object) -> bool:
     """Return whether this is the name of a robot or of a system of the textbook."""
-    return isinstance(name, str) and name in _ENTRIES
-
-
-def catalogue_entry(name: str) -> CatalogueEntry:
-    """Return the entry of a robot or of a system of the textbook.
-
-    Raises:
-        UnknownName: not in the catalogue.
-    """
-    if name not in _ENTRIES:
-        raise UnknownName('robot', name, _ENTRIES)
-    return _ENTRIES[name]
+    return isinstance(name, str) and name in CATALOGUE
 
 
 def robot_file(entry: CatalogueEntry, path: str) -> Path:
-    """Return where a file of `entry` (its urdf or srdf) is on this machine.
-
-    Raises:
-        RobotDescriptionError: the data package is not installed, or lacks the file.
-    """
+    """Return where a file of `entry` (its urdf or srdf) is on this machine."""
     if entry.ours:
         return share_path('urdf', path)
     folders = _data_folders()

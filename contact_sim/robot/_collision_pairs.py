@@ -32,8 +32,7 @@ from contact_sim.robot._contact_points import (
     reach_beyond,
 )
 from contact_sim.robot._coordinates import frozen
-from contact_sim.robot._srdf import read_srdf
-from contact_sim.robot._urdf import CollisionGeometry, collision_geometry
+from contact_sim.robot._urdf import collision_geometry, read_srdf
 
 MOST, LARGEST_MOST = 32, 10_000
 """Contacts between bodies that a robot may have at once: the default, and the largest."""
@@ -150,19 +149,18 @@ def solids_of(
     package_dirs: Sequence[str],
     points: Iterable[ContactPoint] = (),
 ) -> tuple[Solid, ...]:
-    """Return the collision geometry of all links as solids.
-
-    Args:
-        model: of the robot.
-        description: its URDF; empty where there is none: then of `points` alone.
-        package_dirs: folders in which its package:// URIs are found.
-        points: contact points; those with a radius on links without geometry become spheres.
-
-    Raises:
-        RobotDescriptionError: a mesh that cannot be read, or without a convex hull.
-    """
+    """Return the collision geometry of all links as solids, and contact points elsewhere."""
     geometries = collision_geometry(model, description, package_dirs) if description else {}
-    solids = [_solid(model, link, one) for link, several in geometries.items() for one in several]
+    solids = []
+    for link, several in geometries.items():
+        for geometry in several:
+            half, radius, centre, error = sizes_of(geometry.shape, geometry.name)
+            placement = geometry.placement
+            solids.append(Solid(
+                name=geometry.name, frame=link, joint=str(model.names[geometry.joint]),
+                half=half, radius=radius, centre=tuple(placement.act(centre).tolist()),
+                rotation=tuple(placement.rotation.ravel().tolist()), error=error,
+            ))  # fmt: skip
     solids += [
         Solid(point.name, point.frame, point.joint, (0.0, 0.0, 0.0), point.radius,
               tuple(point.offset.tolist()))
@@ -170,16 +168,6 @@ def solids_of(
         if point.radius > 0.0 and point.frame not in geometries
     ]  # fmt: skip
     return tuple(solids)
-
-
-def _solid(model: pin.Model, link: str, geometry: CollisionGeometry) -> Solid:
-    half, radius, centre, error = sizes_of(geometry.shape, geometry.name)
-    placement = geometry.placement
-    return Solid(
-        name=geometry.name, frame=link, joint=str(model.names[geometry.joint]),
-        half=half, radius=radius, centre=tuple(placement.act(centre).tolist()),
-        rotation=tuple(placement.rotation.ravel().tolist()), error=error,
-    )  # fmt: skip
 
 
 def sizes_of(shape: Any, name: str) -> tuple[tuple[float, float, float], float, Array, float]:
@@ -220,29 +208,18 @@ def self_collisions(
 ) -> Collisions:
     """Return the pairs of solids of a robot that may touch.
 
-    Args:
-        model: of the robot.
-        solids: its solids.
-        q: a pose without contact, (nq,): pairs that overlap there are left out.
-        links: names of two links each; None: all but those of one body, of a joint and the next
-            one, that overlap at `q`, and those that the SRDF disables.
-        srdf: path or text of an SRDF with <disable_collisions>.
-        most: contacts that all pairs may have at once.
-
-    Raises:
-        InvalidInput: a pair that is none, is on one body or overlaps at `q`.
-        UnknownName: a link without solids.
-        RobotDescriptionError: an SRDF that cannot be read.
+    None for `links`: all but those of one body, of a joint and the next one, that overlap at `q`
+    (nq,), and those that the SRDF, path or text, disables.
     """
     if links is not None:
         return Collisions(solids, _declared(model, solids, q, links), most)
     disabled = read_srdf(srdf).disabled_collisions if srdf is not None else frozenset()
-    pairs = [
-        pair
-        for pair in combinations(solids, 2)
-        if not _move_together(model, *pair)
-        and frozenset((pair[0].frame, pair[1].frame)) not in disabled
-    ]
+    pairs = []
+    for a, b in combinations(solids, 2):
+        i, j = model.getJointId(a.joint), model.getJointId(b.joint)
+        move_together = i == j or model.parents[i] == j or model.parents[j] == i
+        if not move_together and frozenset((a.frame, b.frame)) not in disabled:
+            pairs.append((a, b))
     gaps = solid_gaps(model, q, pairs)
     apart = [(a.name, b.name) for (a, b), gap in zip(pairs, gaps, strict=True) if gap > 0.0]
     return Collisions(solids, tuple(apart), most)
@@ -270,11 +247,6 @@ def shape_of(solid: Solid) -> Any:
     if solid.kind == 1:
         return coal.Capsule(solid.radius, 2.0 * solid.half[2])
     return coal.Box(*(2.0 * half for half in solid.half))
-
-
-def _move_together(model: pin.Model, first: Solid, second: Solid) -> bool:
-    i, j = model.getJointId(first.joint), model.getJointId(second.joint)
-    return bool(i == j or model.parents[i] == j or model.parents[j] == i)
 
 
 def _declared(

@@ -1,11 +1,12 @@
 """Bilateral constraints: their descriptions, and those of a robot itself (loops, mimic joints).
 
-Descriptions are frozen and name frames; constraints/_table.py makes arrays of them. Points are in
-the axes of their frame [m], places in the world [m].
+Descriptions are frozen and name frames; constraints/_constraint_rows.py makes arrays of them.
+Points are in the axes of their frame [m], places in the world [m].
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -13,13 +14,12 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.linalg import orth
 
-from contact_sim._types import Array
+from contact_sim._types import Array, IndexArray
 from contact_sim._validation import as_tuple, finite, number_within, real_array
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type, shown
-from contact_sim.robot._coordinates import find_frame
+from contact_sim.robot._coordinates import find_frame, moving_dofs
 from contact_sim.robot._urdf import number, vector
 
 # ----------------------------------------------------------------------------------- stabilisation
@@ -92,6 +92,8 @@ class Constraint:
     """Name in reports; by default its kind and the names of `holds`."""
 
     kind: ClassVar[str] = 'constraint'
+    _held: ClassVar[tuple[str, ...]] = ()
+    """Fields with the names of `holds`."""
 
     def __post_init__(self) -> None:
         for name in NAME_FIELDS:
@@ -104,7 +106,7 @@ class Constraint:
     @property
     def holds(self) -> tuple[str, ...]:
         """Names of the frames or joints that it acts on."""
-        return ()
+        return tuple(getattr(self, field) for field in self._held)
 
     def renamed(self, prefix: str) -> Constraint:
         """Return the constraint of a robot whose names have a prefix, such as 'a/'."""
@@ -146,17 +148,13 @@ class PointAnchor(_Positional):
     """The point, in the axes of the frame [m]."""
 
     kind: ClassVar[str] = 'point_anchor'
+    _held: ClassVar[tuple[str, ...]] = ('frame',)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set('point', _point(self._what('point'), self.point))
         if self.at is not None:
             self._set('at', _point(self._what('at'), self.at))
-
-    @property
-    def holds(self) -> tuple[str, ...]:
-        """The frame."""
-        return (self.frame,)
 
 
 @dataclass(frozen=True)
@@ -169,16 +167,12 @@ class FrameAnchor(_Positional):
     frame is when the constraint is added."""
 
     kind: ClassVar[str] = 'frame_anchor'
+    _held: ClassVar[tuple[str, ...]] = ('frame',)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.at is not None:
             self._set('at', _pose(self._what('at'), self.at))
-
-    @property
-    def holds(self) -> tuple[str, ...]:
-        """The frame."""
-        return (self.frame,)
 
 
 @dataclass(frozen=True)
@@ -197,16 +191,12 @@ class LoopClosure(_Positional):
     full: bool = False
 
     kind: ClassVar[str] = 'loop_closure'
+    _held: ClassVar[tuple[str, ...]] = ('frame', 'other')
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ('point', 'other_point'):
             self._set(name, _point(self._what(name), getattr(self, name)))
-
-    @property
-    def holds(self) -> tuple[str, ...]:
-        """Both frames."""
-        return self.frame, self.other
 
     def __str__(self) -> str:
         return f'{self.name}: {self.frame} to {self.other}'
@@ -221,16 +211,12 @@ class JointLock(_Positional):
     """Its position [rad or m]; None: where it is when the constraint is added."""
 
     kind: ClassVar[str] = 'joint_lock'
+    _held: ClassVar[tuple[str, ...]] = ('joint',)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.at is not None:
             self._set('at', finite(self._what('at'), self.at))
-
-    @property
-    def holds(self) -> tuple[str, ...]:
-        """The joint."""
-        return (self.joint,)
 
 
 @dataclass(frozen=True)
@@ -244,6 +230,7 @@ class JointCoupling(_Positional):
     """[rad or m]."""
 
     kind: ClassVar[str] = 'joint_coupling'
+    _held: ClassVar[tuple[str, ...]] = ('joint', 'leader')
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -251,11 +238,6 @@ class JointCoupling(_Positional):
             self._set(name, finite(self._what(name), getattr(self, name)))
         if self.joint == self.leader:
             raise InvalidInput(f'{self._what("leader")} = {shown(self.leader)}: the joint itself')
-
-    @property
-    def holds(self) -> tuple[str, ...]:
-        """Both joints."""
-        return self.joint, self.leader
 
     def __str__(self) -> str:
         return f'{self.joint} = {self.ratio:g} * {self.leader} + {self.offset:g}'
@@ -275,17 +257,13 @@ class JointVelocity(Constraint):
     """α [1/s]; None: at once."""
 
     kind: ClassVar[str] = 'joint_velocity'
+    _held: ClassVar[tuple[str, ...]] = ('joint',)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set('velocity', finite(self._what('velocity'), self.velocity))
         if self.alpha is not None:
             self._set('alpha', number_within(self._what('alpha'), self.alpha, np.inf))
-
-    @property
-    def holds(self) -> tuple[str, ...]:
-        """The joint."""
-        return (self.joint,)
 
 
 @dataclass(frozen=True)
@@ -315,11 +293,7 @@ class Holonomic(_Positional):
 
 
 def checked_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
-    """Return constraints as a tuple.
-
-    Raises:
-        InvalidInput: something else, or two of one name.
-    """
+    """Return constraints as a tuple; refuse something else, or two of one name."""
     found = as_tuple('constraints', constraints, 'a list of constraints')
     for constraint in found:
         if not isinstance(constraint, Constraint) or type(constraint) is Constraint:
@@ -366,7 +340,6 @@ def _pose(name: str, value: object) -> Pose:
 #
 # where w has the velocities of the base and the driven joints, and n comes from Ḣ v.
 
-Dofs = NDArray[np.intp]
 UNIVERSE, FLOATING = 'universe', 'JointModelFreeFlyer'
 MAX_ITERATIONS, TOLERANCE, MAX_STEP = 100, 1e-12, 0.3
 """Of Newton's method that closes loops: iterations; error [m, rad]; change of a coordinate in an
@@ -393,7 +366,10 @@ class ClosedLoops:
     def __init__(self, model: pin.Model, constraints: Sequence[Constraint]) -> None:
         self.constraints = checked_constraints(constraints)
         self._model = model
-        self._joint_dofs = _joint_dofs(model)
+        joints = [joint for joint in list(model.joints)[1:] if joint.shortname() != FLOATING]
+        self._joint_dofs = np.array(
+            [joint.idx_v + k for joint in joints for k in range(joint.nv)], dtype=np.intp
+        )
         couplings = [one for one in self.constraints if isinstance(one, JointCoupling)]
         closures = [one for one in self.constraints if isinstance(one, LoopClosure)]
         if len(couplings) + len(closures) < len(self.constraints):
@@ -405,12 +381,11 @@ class ClosedLoops:
         self._owners = [*np.repeat(np.array([*closures, *full], dtype=object), 3), *couplings]
         self._full = np.array([one.full for one in closures], dtype=bool)
         self._ends = [
-            [_end(model, frame, point) for frame, point in
-             ((one.frame, one.point), (one.other, one.other_point))]
+            (_end(model, one.frame, one.point), _end(model, one.other, one.other_point))
             for one in closures
-        ]  # fmt: skip
+        ]
         self._moved = np.array(
-            [[_moves(model, joint) for joint, _ in ends] for ends in self._ends]
+            [[moving_dofs(model, joint) for joint, _ in ends] for ends in self._ends]
         ).reshape(-1, 2, model.nv)
         rows = [_coupling_row(model, one) for one in couplings]
         self._followers = [(place, one.ratio, one.offset) for (place, _), one in
@@ -473,7 +448,7 @@ class ClosedLoops:
         return np.concatenate([(own[:, 0] - own[:, 1]).ravel(), turns.ravel(), still])
 
     def motion(
-        self, rows: Array, independent: Dofs, drift: Array | None = None
+        self, rows: Array, independent: IndexArray, drift: Array | None = None
     ) -> tuple[Array, Array]:
         """Return N (nv, n), the motion per speed of the dofs `independent`, and n (nv,).
 
@@ -494,14 +469,14 @@ class ClosedLoops:
                 rest[passive] = -inverse @ drift
         return motion, rest
 
-    def leave_free(self, q: Array, driven: Dofs) -> bool:
+    def leave_free(self, q: Array, driven: IndexArray) -> bool:
         """Return whether the driven dofs (n,) are free at q and determine all others."""
         passive, rows = np.setdiff1d(self._joint_dofs, driven), self.jacobian(q)
         ranks = [orth(part, rcond=SINGULAR).shape[1] if part.size else 0
                  for part in (rows, rows[:, passive])]  # fmt: skip
         return ranks == [len(passive), len(passive)]
 
-    def closed(self, q: Array, driven: Dofs, place: str = 'configuration') -> Array:
+    def closed(self, q: Array, driven: IndexArray, place: str = 'configuration') -> Array:
         """Return q (nq,) moved onto the constraints, by joints that are not driven.
 
         Where that does not suffice the driven joints move, too; bases do not.
@@ -534,7 +509,7 @@ class ClosedLoops:
         k = int(np.abs(error).argmax())
         return f'constraint {self._owners[k]}: {abs(error[k]):.3g} m or rad'
 
-    def _settled(self, q: Array, moving: Dofs) -> Array:
+    def _settled(self, q: Array, moving: IndexArray) -> Array:
         """Return q after Newton steps of the dofs `moving`."""
         for _ in range(MAX_ITERATIONS):
             error = self.error(q)
@@ -564,12 +539,6 @@ def _across(vectors: Array) -> Array:
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 
-def _joint_dofs(model: pin.Model) -> Dofs:
-    """Return the dofs of all joints but floating bases."""
-    joints = [joint for joint in list(model.joints)[1:] if joint.shortname() != FLOATING]
-    return np.array([joint.idx_v + k for joint in joints for k in range(joint.nv)], dtype=np.intp)
-
-
 def _end(model: pin.Model, name: str, point: Sequence[float]) -> tuple[int, pin.SE3]:
     """Return the joint that carries a frame, and the placement of the point in its axes."""
     if name == UNIVERSE:
@@ -578,14 +547,6 @@ def _end(model: pin.Model, name: str, point: Sequence[float]) -> tuple[int, pin.
         )
     frame = find_frame(model, name, 'frame of a loop:')
     return int(frame.parentJoint), frame.placement * pin.SE3(np.eye(3), np.array(point))
-
-
-def _moves(model: pin.Model, joint: int) -> Array:
-    """Return 1 where a dof moves the body of a joint and 0 elsewhere, (nv,)."""
-    moved = np.zeros(model.nv)
-    for j in list(model.supports[joint])[1:]:
-        moved[model.joints[j].idx_v : model.joints[j].idx_v + model.joints[j].nv] = 1.0
-    return moved
 
 
 def _coupling_row(model: pin.Model, coupling: JointCoupling) -> tuple[tuple[int, int], Array]:
@@ -625,21 +586,11 @@ BALLS, HINGES, FIXED = ('spherical', 'ball'), ('revolute', 'continuous'), ('fixe
 """Types of loop joints."""
 
 
-def described_constraints(
-    model: pin.Model, robot: Element, place: str
-) -> tuple[tuple[Constraint, ...], tuple[str, ...]]:
-    """Return the constraints of a URDF, and the mimic joints that are left out.
+def described_constraints(model: pin.Model, robot: Element, place: str) -> tuple[Constraint, ...]:
+    """Return the constraints of a <robot>.
 
-    Joints without a single coordinate (continuous ones) can neither mimic nor be mimicked.
-
-    Args:
-        model: its Pinocchio model.
-        robot: the <robot> element.
-        place: name of the description in messages.
-
-    Raises:
-        RobotDescriptionError: a <mimic> of no other joint, a loop joint without two links, of
-            another type, or called like another joint, or numbers that are none.
+    Joints without a single coordinate (continuous ones) can neither mimic nor be mimicked: they
+    are left out, with a warning.
     """
     single = {str(name) for name, j in zip(model.names, model.joints, strict=True) if j.nq == 1}
     joints = list(robot.iterfind('joint'))
@@ -653,10 +604,12 @@ def described_constraints(
         where, leader = f'{place}: joint {shown(name)}: <mimic>', mimic.get('joint', '')
         if leader not in names or leader == name:
             raise RobotDescriptionError(f'{where} joint = {shown(leader)}: expected another joint')
-        if {name, leader} <= single:
-            constraints.append(_coupling(mimic, name, where))
-        else:
+        if not {name, leader} <= single:
             ignored.append(f'joint {shown(name)} (of {shown(leader)})')
+            continue
+        ratio = number(mimic, 'multiplier', where) if mimic.get('multiplier') is not None else 1.0
+        offset, own = number(mimic, 'offset', where), f'{name} (mimic)'
+        constraints.append(JointCoupling(name, leader, ratio, offset, name=own))
     links = {link.get('name', '') for link in robot.iterfind('link')}
     for loop in robot.iterfind('loop_joint'):
         name = loop.get('name', '')
@@ -665,17 +618,13 @@ def described_constraints(
             raise RobotDescriptionError(f'{where}: expected a name that no other joint has')
         names.add(name)
         constraints += _closures(loop, name, links, where)
-    return tuple(constraints), tuple(ignored)
-
-
-def _coupling(mimic: Element, name: str, where: str) -> JointCoupling:
-    """Return position = multiplier · leader + offset."""
-    ratio = number(mimic, 'multiplier', where) if mimic.get('multiplier') is not None else 1.0
-    offset = number(mimic, 'offset', where)
-    return JointCoupling(
-        joint=name, leader=mimic.get('joint', ''), ratio=ratio, offset=offset,
-        name=f'{name} (mimic)',
-    )  # fmt: skip
+    if ignored:
+        warnings.warn(
+            f'{place}: <mimic> needs joints with one coordinate, these move on their own: '
+            f'{", ".join(ignored)}',
+            stacklevel=3,
+        )
+    return tuple(constraints)
 
 
 def _closures(loop: Element, name: str, links: set[str], where: str) -> Iterator[LoopClosure]:
@@ -689,23 +638,17 @@ def _closures(loop: Element, name: str, links: set[str], where: str) -> Iterator
     )
     if one == other:
         raise RobotDescriptionError(f'{where}: both ends are on link {shown(one)}')
-    for k, offset in enumerate(_points(loop, kind, where)):
+    points = np.zeros((1, 3)) if kind in BALLS else SPACING * np.eye(3)  # in axes of both ends
+    if kind in HINGES:
+        axis = np.array(vector(loop.find('axis'), 'xyz', '1 0 0', f'{where}: <axis>'))
+        length = float(np.linalg.norm(axis))
+        if length == 0.0:
+            raise RobotDescriptionError(f'{where}: <axis> xyz is 0 0 0, expected a direction')
+        points = np.array([np.zeros(3), SPACING * axis / length])
+    for k, offset in enumerate(points):
         a, b = here.act(offset), there.act(offset)
         own = name if k == 0 else f'{name} {k + 1}'
         yield LoopClosure(one, other, tuple(a.tolist()), tuple(b.tolist()), name=own)
-
-
-def _points(loop: Element, kind: str | None, where: str) -> np.ndarray:
-    """Return the points that stay together in the axes of both ends [m], shape (n, 3)."""
-    if kind in BALLS:
-        return np.zeros((1, 3))
-    if kind in FIXED:
-        return SPACING * np.eye(3)
-    axis = np.array(vector(loop.find('axis'), 'xyz', '1 0 0', f'{where}: <axis>'))
-    length = float(np.linalg.norm(axis))
-    if length == 0.0:
-        raise RobotDescriptionError(f'{where}: <axis> xyz is 0 0 0, expected a direction')
-    return np.array([np.zeros(3), SPACING * axis / length])
 
 
 def _loop_end(loop: Element, tag: str, links: set[str], where: str) -> tuple[str, pin.SE3]:

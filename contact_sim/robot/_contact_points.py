@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +18,7 @@ from scipy.spatial import ConvexHull, QhullError
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, check_unique, real_array, real_number
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
-from contact_sim.robot._coordinates import find_frame, neutral_configuration
+from contact_sim.robot._coordinates import find_frame, frozen, neutral_configuration
 from contact_sim.robot._urdf import (
     CollisionGeometry,
     child_of,
@@ -55,32 +56,21 @@ class ContactPoint:
                 raise InvalidInput(
                     f'ContactPoint.{field} = {shown(text)}: expected a non-empty string'
                 )
-        place = f'ContactPoint {shown(self.name)}'
-        object.__setattr__(self, 'offset', _offset(self.offset, place))
-        object.__setattr__(self, 'radius', _radius(self.radius, place))
-
-
-def _offset(value: Any, place: str) -> Array:
-    try:
-        offset = np.array(real_array('', value))
-    except InvalidInput:
-        offset = np.empty(0)
-    if offset.shape != (3,) or not np.isfinite(offset).all():
-        raise InvalidInput(f'{place}: offset = {shown(value)} m: expected three finite numbers')
-    offset.setflags(write=False)
-    return offset
-
-
-def _radius(value: Any, place: str) -> float:
-    try:
-        radius = real_number('', value)
-    except InvalidInput:
-        radius = np.nan
-    if not 0.0 <= radius < np.inf:
-        raise InvalidInput(
-            f'{place}: radius = {shown(value)} m: expected a finite value of at least 0'
-        )
-    return radius
+        place, offset, radius = f'ContactPoint {shown(self.name)}', np.empty(0), np.nan
+        with suppress(InvalidInput):
+            offset = np.array(real_array('', self.offset))
+        if offset.shape != (3,) or not np.isfinite(offset).all():
+            raise InvalidInput(
+                f'{place}: offset = {shown(self.offset)} m: expected three finite numbers'
+            )
+        with suppress(InvalidInput):
+            radius = real_number('', self.radius)
+        if not 0.0 <= radius < np.inf:
+            raise InvalidInput(
+                f'{place}: radius = {shown(self.radius)} m: expected a finite value of at least 0'
+            )
+        object.__setattr__(self, 'offset', frozen(offset))
+        object.__setattr__(self, 'radius', radius)
 
 
 # -------------------------------------------------------------------------------------------- feet
@@ -130,19 +120,14 @@ def feet_of(points: Sequence[ContactPoint]) -> tuple[Foot, ...]:
 def foot_frame(model: pin.Model, foot: Foot) -> pin.Frame:
     """Return the frame of a foot, the link where a joint has the same name."""
     joint = model.getJointId(foot.joint)
-    return _preferred([f for f in model.frames if f.name == foot.frame and f.parentJoint == joint])
+    named = [f for f in model.frames if f.name == foot.frame and f.parentJoint == joint]
+    return next((frame for frame in named if frame.type == pin.FrameType.BODY), named[0])
 
 
 def contact_point_indices(
     what: str, name: str, feet: Sequence[Foot], points: Sequence[ContactPoint]
 ) -> tuple[int, ...]:
-    """Return the indices of the contact points of a foot, or of the contact point, called `name`.
-
-    Looked for among the feet, then the contact points, then their indices as decimal numbers.
-
-    Raises:
-        UnknownName: none of these; the message calls it `what`.
-    """
+    """Return the contact points of the foot, contact point or, as text, index called `name`."""
     named: dict[str, tuple[int, ...]] = {
         point.name: (index,) for index, point in enumerate(points)
     }
@@ -159,65 +144,36 @@ def contact_points_at(
     frames: Iterable[str | ContactPoint],
     spheres: Mapping[str, Sequence[Sphere]] = MappingProxyType({}),
 ) -> tuple[ContactPoint, ...]:
-    """Return the contact points of frames: their `spheres`, else their origins.
-
-    One alone has the name of its frame, several are numbered.
-
-    Raises:
-        InvalidInput: a frame that does not move, or `frames` (called `what` in the message) is not
-            a list of names and contact points.
-        UnknownName: a frame that the model does not have.
-    """
+    """Return the contact points of frames, called `what` in errors: their spheres or origins."""
     points: list[ContactPoint] = []
     for frame in as_tuple(what, frames, f'a list of {FEET}'):
-        if isinstance(frame, str):
-            points += _contact_points_at(model, frame, spheres.get(frame, (POINT,)))
-        elif isinstance(frame, ContactPoint):
+        if isinstance(frame, ContactPoint):
             points.append(frame)
-        else:
+            continue
+        if not isinstance(frame, str):
             raise InvalidInput(f'{what}: {shown(frame)} is in the list, expected {FEET}')
+        if not model.existFrame(frame):
+            moving = [other.name for other in model.frames if other.parentJoint]
+            raise UnknownName('contact frame', frame, moving)
+        found = find_frame(model, frame)
+        if found.parentJoint == 0:
+            raise InvalidInput(
+                f'contact frame {frame!r} is fixed to the world and cannot be a contact point; '
+                'choose a frame that moves, or let the base float (floating_base)'
+            )
+        own = spheres.get(frame, (POINT,))
+        for k, sphere in enumerate(own):
+            name = frame if len(own) == 1 else f'{frame}_{k}'
+            centre = found.placement.act(np.array(sphere.centre))
+            joint = str(model.names[found.parentJoint])
+            points.append(ContactPoint(name, frame, joint, centre, sphere.radius))
     return tuple(points)
-
-
-def _contact_points_at(
-    model: pin.Model, frame: str, spheres: Sequence[Sphere]
-) -> list[ContactPoint]:
-    found = _frame(model, frame)
-    if found.parentJoint == 0:
-        raise InvalidInput(
-            f'contact frame {frame!r} is fixed to the world and cannot be a contact point; '
-            'choose a frame that moves, or let the base float (floating_base)'
-        )
-    joint = str(model.names[found.parentJoint])
-    centres = [found.placement.act(np.array(sphere.centre)) for sphere in spheres]
-    names = [frame] if len(spheres) == 1 else [f'{frame}_{k}' for k in range(len(spheres))]
-    return [
-        ContactPoint(name, frame, joint, centre, sphere.radius)
-        for name, centre, sphere in zip(names, centres, spheres, strict=True)
-    ]
-
-
-def _frame(model: pin.Model, name: str) -> pin.Frame:
-    """Return the frame called `name`, the link where a joint has the same name."""
-    found = [frame for frame in model.frames if frame.name == name]
-    if not found:
-        raise UnknownName('contact frame', name, [f.name for f in model.frames if f.parentJoint])
-    return _preferred(found)
-
-
-def _preferred(frames: Sequence[pin.Frame]) -> pin.Frame:
-    return next((frame for frame in frames if frame.type == pin.FrameType.BODY), frames[0])
 
 
 def check_contact_points(
     model: pin.Model, points: Sequence[ContactPoint], body_points: Sequence[ContactPoint]
 ) -> None:
-    """Check that contact points have names of their own, and frames and joints of the model.
-
-    Raises:
-        InvalidInput: a name given twice, or a frame that moves with another joint.
-        UnknownName: a joint or frame that the model does not have.
-    """
+    """Check that contact points have names of their own, and frames and joints of the model."""
     check_unique('contact point', [point.name for point in (*points, *body_points)])
     known = list(model.names)[1:]
     for point in (*points, *body_points):
@@ -299,20 +255,9 @@ def body_contacts(
 ) -> tuple[tuple[ContactPoint, ...], tuple[Approximation, ...]]:
     """Return contact points for the collision geometry of links, and the approximations made.
 
-    Args:
-        model: of the robot.
-        description: its URDF.
-        package_dirs: folders in which its package:// URIs are found.
-        links: names of links; None: all that move and have collision geometry, but for `feet`.
-        feet: frames of the feet, which have contact points already: links, or their fixed joints.
-        most: largest number of corners of one moving body.
-        edge_radius: of the edges of boxes [m]; in a box that is thinner, half its thickness.
-
-    Raises:
-        UnknownName: a link without collision geometry.
-        InvalidInput: no description, a link that does not move or is a foot, too small a limit, a
-            radius that is negative or not finite.
-        RobotDescriptionError: a mesh that cannot be read, or without a convex hull.
+    None for `links`: all that move and have collision geometry, but for the `feet`, frames of
+    links or of their fixed joints. Edges of boxes have a radius of `edge_radius` [m]; in a box
+    that is thinner, half its thickness.
     """
     if isinstance(most, bool) or not isinstance(most, int) or most < LEAST:
         raise InvalidInput(f'most = {shown(most)}: expected an integer >= {LEAST}')
@@ -323,8 +268,12 @@ def body_contacts(
     bodies: dict[str, list[_Shape]] = {}
     for link in chosen:
         for geometry in geometries[link]:
-            joint = str(model.names[geometry.joint])
-            bodies.setdefault(joint, []).append(_shape(link, geometry, edge_radius))
+            shape, name = geometry.shape, geometry.name
+            corners, radius, error = corners_of(shape, name, edge_radius)
+            placed = np.array([geometry.placement.act(corner) for corner in corners])
+            whole = type(shape).__name__ in ('Sphere', 'Capsule')
+            shapes = bodies.setdefault(str(model.names[geometry.joint]), [])
+            shapes.append(_Shape(link, name, placed, radius, whole, error))
     points: list[ContactPoint] = []
     approximations: list[Approximation] = []
     for joint, shapes in bodies.items():
@@ -383,21 +332,10 @@ def _points_of_body(
     return points, Approximation(joint, names, len(points), error)
 
 
-def _shape(link: str, geometry: CollisionGeometry, edge_radius: float) -> _Shape:
-    corners, radius, error = corners_of(geometry.shape, geometry.name, edge_radius)
-    placed = np.array([geometry.placement.act(corner) for corner in corners])
-    whole = type(geometry.shape).__name__ in ('Sphere', 'Capsule')
-    return _Shape(link, geometry.name, placed, radius, whole, error)
-
-
 def corners_of(shape: Any, name: str, edge_radius: float = 0.0) -> tuple[Array, float, float]:
     """Return the corners of a shape of coal in its frame [m], (n, 3), their radius and the error.
 
     Boxes have edges of `edge_radius` [m]: what the sharp ones reach beyond is in the error.
-
-    Raises:
-        RobotDescriptionError: a mesh without convex hull, or another shape; the message says
-            `name`.
     """
     kind = type(shape).__name__
     if kind == 'Sphere':
@@ -409,30 +347,23 @@ def corners_of(shape: Any, name: str, edge_radius: float = 0.0) -> tuple[Array, 
         radius = min(edge_radius, float(np.min(shape.halfSide)))
         return SIGNS * (shape.halfSide - radius), radius, (np.sqrt(3.0) - 1.0) * radius
     if kind in ('Cylinder', 'Cone'):
-        rims = _rims(shape.radius, shape.radius if kind == 'Cylinder' else 0.0, shape.halfLength)
+        angle = 2.0 * np.pi * np.arange(RIM) / RIM
+        circle = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(RIM)])
+        flat = kind == 'Cylinder' and shape.radius > 0.0
+        top = shape.radius * circle if flat else np.zeros((1, 3))  # of a cone its apex
+        up = np.array([0.0, 0.0, shape.halfLength])
+        rims = np.vstack([shape.radius * circle - up, top + up])
         return rims, 0.0, float(shape.radius * (1.0 - np.cos(np.pi / RIM)))
     if not hasattr(shape, 'vertices'):
         raise RobotDescriptionError(
             f'collision geometry {name!r}: {kind} is none of sphere, capsule, box, '
             'cylinder, cone and mesh'
         )
-    vertices = shape.vertices() if callable(shape.vertices) else shape.vertices
-    return _hull_of_mesh(np.array(vertices, dtype=float), name), 0.0, 0.0
-
-
-def _rims(bottom: float, top: float, half_length: float) -> Array:
-    """Return points on the rims of a cylinder, or on that of a cone with its apex."""
-    angle = 2.0 * np.pi * np.arange(RIM) / RIM
-    circle = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(RIM)])
-    upper = top * circle if top > 0.0 else np.zeros((1, 3))
-    return np.vstack([bottom * circle - [0.0, 0.0, half_length], upper + [0.0, 0.0, half_length]])
-
-
-def _hull_of_mesh(vertices: Array, name: str) -> Array:
-    """Return the corners of the convex hull of a mesh."""
+    place = f'collision mesh {name!r}'
+    vertices = np.array(shape.vertices() if callable(shape.vertices) else shape.vertices, float)
     if len(vertices) == 0 or not np.isfinite(vertices).all():
-        raise RobotDescriptionError(f'collision mesh {name!r}: expected finite vertices')
-    return np.asarray(vertices[_hull(vertices, f'collision mesh {name!r}').vertices])
+        raise RobotDescriptionError(f'{place}: expected finite vertices')
+    return vertices[_hull(vertices, place).vertices], 0.0, 0.0
 
 
 def _hull(points: Array, place: str) -> ConvexHull:
@@ -443,15 +374,9 @@ def _hull(points: Array, place: str) -> ConvexHull:
 
 
 def spread(corners: Array, most: int, place: str) -> list[int]:
-    """Return the indices of at most `most` corners (n, 3) whose convex hull leaves out little.
-
-    First four that enclose a volume, then again and again the one that lies farthest outside the
-    hull of those chosen.
-
-    Raises:
-        RobotDescriptionError: all corners lie in a plane; the message calls them `place`.
-    """
+    """Return the indices of at most `most` corners (n, 3) whose convex hull leaves out little."""
     _hull(corners, place)
+    # four that enclose a volume, then the one farthest outside the hull of those chosen
     chosen = _simplex(corners)
     while len(chosen) < most:
         outside = _beyond_faces(corners[chosen], corners)
@@ -513,15 +438,6 @@ Spheres = Mapping[str, tuple[Sphere, ...]]
 """Spheres of frames, in the axes of each frame; frames without any are left out."""
 
 
-@dataclass(frozen=True)
-class Soles:
-    """Contact spheres of the feet of a robot."""
-
-    spheres: Spheres
-    notes: tuple[str, ...]
-    """Approximations, as sentences."""
-
-
 def soles_of(
     model: pin.Model,
     robot: Element,
@@ -529,16 +445,10 @@ def soles_of(
     frames: Iterable[Any],
     place: str,
     known: Spheres,
-) -> Soles:
-    """Return the spheres of feet.
+) -> tuple[Spheres, tuple[str, ...]]:
+    """Return the contact spheres of feet, and their approximations as sentences.
 
-    Args:
-        model: of the robot.
-        robot: the <robot> element.
-        package_dirs: folders in which its package:// URIs are found.
-        frames: frames of the feet; contact points among them are ignored.
-        place: name of the description in messages.
-        known: spheres of frames that replace those of the description.
+    Contact points among `frames` are ignored; `known` spheres replace those of the description.
     """
     spheres = dict(known)
     notes: list[str] = []
@@ -550,26 +460,22 @@ def soles_of(
         link = described.get(frame) if isinstance(frame, str) else None
         if link is None or frame in spheres or link.find('collision') is None:
             continue
-        balls = _balls(link, place)
+        where = f'{place}: link {link.get("name")!r}'
+        balls = tuple(
+            Sphere(
+                vector(collision.find('origin'), 'xyz', '0 0 0', f'{where}: <origin>'),
+                number(ball, 'radius', f'{where}: <sphere>', at_least=0.0, required=True,
+                       unit=' m'),
+            )
+            for collision in link.iterfind('collision')
+            if (ball := collision.find('geometry/sphere')) is not None
+        )  # fmt: skip
         if not balls and model.existFrame(frame):
             balls, note = _corners(model, link, frame, tuple(package_dirs), place)
             notes += [note] if note else []
         if balls:
             spheres[frame] = balls
-    return Soles(spheres, tuple(notes))
-
-
-def _balls(link: Element, place: str) -> tuple[Sphere, ...]:
-    """Return the collision spheres of a link."""
-    where = f'{place}: link {link.get("name")!r}'
-    return tuple(
-        Sphere(
-            vector(collision.find('origin'), 'xyz', '0 0 0', f'{where}: <origin>'),
-            number(shape, 'radius', f'{where}: <sphere>', at_least=0.0, required=True, unit=' m'),
-        )
-        for collision in link.iterfind('collision')
-        if (shape := collision.find('geometry/sphere')) is not None
-    )
+    return spheres, tuple(notes)
 
 
 def _corners(
@@ -585,12 +491,14 @@ def _corners(
         ]
         corners = np.vstack(placed)
         radii = np.repeat([radius for _, radius, _ in found], [len(one) for one in placed])
-        kept = _kept(corners, _down(model, frame), place)
+        kept = _kept(model, frame, corners, place)
     except RobotDescriptionError as error:
         warnings.warn(f'foot {frame!r} touches at its origin: {error}', stacklevel=4)
         return (), f'foot {frame} touches at its origin: its collision geometry cannot be used'
     chosen = sorted(kept)
-    beyond = max(one for _, _, one in found) + _left_out(corners, radii, chosen)
+    beyond = max(one for _, _, one in found)
+    if len(chosen) < len(corners):
+        beyond += reach_beyond(corners[chosen], corners) + float(radii.max() - radii.min())
     inverse = find_frame(model, frame).placement.inverse()
     spheres = tuple(
         Sphere(tuple(inverse.act(corners[k]).tolist()), float(radii[k])) for k in chosen
@@ -602,10 +510,14 @@ def _corners(
     )
 
 
-def _kept(corners: Array, down: Array, place: str) -> list[int]:
+def _kept(model: pin.Model, frame: str, corners: Array, place: str) -> list[int]:
     """Return at most MOST corners (n, 3): the rim of the sole first, then those farthest out."""
     if len(corners) <= MOST:
         return list(range(len(corners)))
+    data = model.createData()
+    pin.forwardKinematics(model, data, neutral_configuration(model))
+    joint = find_frame(model, frame).parentJoint
+    down = data.oMi[joint].rotation.T @ [0.0, 0.0, -1.0]
     depth = corners @ down
     bottom = np.flatnonzero(depth > depth.max() - THICKNESS)
     across = np.linalg.svd(down[None])[2][1:]  # two axes of the sole
@@ -614,17 +526,3 @@ def _kept(corners: Array, down: Array, place: str) -> list[int]:
     rim = {int(bottom[k]) for k in np.argmax(corners[bottom] @ headings.T, axis=0)}
     others = spread(corners, MOST, place)
     return sorted([*rim, *[k for k in others if k not in rim][: MOST - len(rim)]])
-
-
-def _down(model: pin.Model, frame: str) -> Array:
-    """Return what is down in neutral in the axes of the joint that moves a frame, (3,)."""
-    data = model.createData()
-    pin.forwardKinematics(model, data, neutral_configuration(model))
-    joint = find_frame(model, frame).parentJoint
-    return np.asarray(data.oMi[joint].rotation.T @ [0.0, 0.0, -1.0])
-
-
-def _left_out(corners: Array, radii: Array, chosen: list[int]) -> float:
-    if len(chosen) == len(corners):
-        return 0.0
-    return reach_beyond(corners[chosen], corners) + float(radii.max() - radii.min())

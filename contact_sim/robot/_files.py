@@ -24,21 +24,22 @@ def share_path(*parts: str) -> Path:
     Raises:
         InvalidInput: it is in none of them; the message lists the folders.
     """
-    roots = list(_own_roots())
-    for root in roots:
-        path = root.joinpath(*parts)
-        if path.exists():
-            return path
-    searched = ', '.join(str(root) for root in roots)
-    raise InvalidInput(f'contact_sim has no file {"/".join(parts)!r}; searched in {searched}')
+    roots = [Path(sys.prefix) / 'share' / 'contact_sim', Path(__file__).resolve().parents[2]]
+    try:
+        from ament_index_python.packages import get_package_share_directory
+
+        roots.insert(0, Path(get_package_share_directory('contact_sim')))
+    except (ImportError, LookupError, OSError):
+        pass  # no ROS here, or not installed into it
+    path = next((path for root in roots if (path := root.joinpath(*parts)).exists()), None)
+    if path is None:
+        searched = ', '.join(str(root) for root in roots)
+        raise InvalidInput(f'contact_sim has no file {"/".join(parts)!r}; searched in {searched}')
+    return path
 
 
 def share_folders() -> tuple[Path, ...]:
-    """Return the folders that hold installed packages (<prefix>/share), most specific first.
-
-    ROS workspaces (AMENT_PREFIX_PATH, ROS_PACKAGE_PATH), the Python environment, and the
-    cmeel.prefix of pip packages on sys.path.
-    """
+    """Return the folders that hold installed packages (<prefix>/share), most specific first."""
     folders = [Path(p) / 'share' for p in _path_list('AMENT_PREFIX_PATH')]
     folders += [Path(p) for p in _path_list('ROS_PACKAGE_PATH')]
     folders.append(Path(sys.prefix) / 'share')
@@ -56,26 +57,14 @@ def package_folder(name: str, file: Path | None) -> Path | None:
     return next((folder for folder in candidates if folder.is_dir()), None)
 
 
-def _own_roots() -> Iterator[Path]:
-    try:
-        from ament_index_python.packages import get_package_share_directory
-
-        yield Path(get_package_share_directory('contact_sim'))
-    except (ImportError, LookupError, OSError):
-        pass  # no ROS here, or not installed into it
-    yield Path(sys.prefix) / 'share' / 'contact_sim'
-    yield Path(__file__).resolve().parents[2]
-
-
 def _path_list(variable: str) -> list[str]:
     return [part for part in os.environ.get(variable, '').split(os.pathsep) if part]
 
 
 def mesh_prefixes() -> str:
     """Return AMENT_PREFIX_PATH with the prefixes of everything that `load_robot` finds."""
-    sourced = [path for path in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if path]
     found = [str(share.parent) for share in share_folders() if (share / 'ament_index').is_dir()]
-    return os.pathsep.join(dict.fromkeys([*sourced, *found]))
+    return os.pathsep.join(dict.fromkeys([*_path_list('AMENT_PREFIX_PATH'), *found]))
 
 
 # ------------------------------------------------------------------------------------------ meshes
@@ -100,7 +89,7 @@ def meshes(robot: ElementTree.Element) -> Iterator[Mesh]:
 
 
 def mesh_folders(robot: ElementTree.Element, file: Path | None) -> tuple[str, ...]:
-    """Return the folders in which `mesh_path` finds the meshes of a URDF."""
+    """Return the folders in which `mesh_file` finds the meshes of a URDF."""
     uris = [mesh.uri for mesh in meshes(robot)]
     names = sorted({_package_and_path(uri)[0] for uri in uris} - {''})
     packages = {name: package_folder(name, file) for name in names}
@@ -110,35 +99,17 @@ def mesh_folders(robot: ElementTree.Element, file: Path | None) -> tuple[str, ..
     return tuple(dict.fromkeys(folders))
 
 
-def mesh_path(uri: str, folders: Iterable[str]) -> str:
-    """Return where a mesh with a relative path is, any other URI as it is."""
-    if not _relative(uri):
-        return uri
-    found = (path for path in (Path(folder, unquote(uri)) for folder in folders) if path.is_file())
-    return str(next(found, uri))
-
-
 def mesh_file(uri: str, folders: Iterable[str]) -> Path:
-    """Return the file of a mesh.
-
-    Args:
-        uri: package://, file://, or a path.
-        folders: folders that hold packages, and where relative paths begin.
-
-    Raises:
-        RobotDescriptionError: there is no such file.
-    """
+    """Return the file of a mesh: a package:// or file:// URI, or a path; relative in `folders`."""
     folders = tuple(folders)
-    scheme, separator, path = mesh_path(uri, folders).rpartition('://')
-    candidates = {
-        'package': [Path(folder, path) for folder in folders],
-        'file': [Path(path)],
-        '': [Path(path)] if uri and not separator else [],
-    }
-    found = next((file for file in candidates.get(scheme, []) if file.exists()), None)
+    scheme, _, path = uri.rpartition('://')
+    above = {'package': folders, 'file': ('',), '': (*folders, '') if _relative(uri) else ('',)}
+    names = dict.fromkeys([path, unquote(path)])
+    candidates = (Path(folder, name) for folder in above.get(scheme, ()) for name in names)
+    found = next((file for file in candidates if file.is_file()), None)
     if found is None:
         raise RobotDescriptionError(
-            f'mesh {uri!r} not found in {", ".join(folders) or "any folder"}'
+            f'mesh {shown(uri)} not found in {", ".join(folders) or "any folder"}'
         )
     return found
 
@@ -148,12 +119,7 @@ def _relative(uri: str) -> bool:
 
 
 def check_meshes_exist(robot: ElementTree.Element, file: Path | None, place: str) -> None:
-    """Raise RobotDescriptionError when a mesh of the URDF is not on this machine.
-
-    package:// URIs are looked for in the folders above `file`, in ROS workspaces and in pip
-    packages; file:// URIs and plain paths as they are, relative ones beside `file`. URIs with any
-    other scheme (http://, model://) are not checked.
-    """
+    """Raise RobotDescriptionError when a mesh of the URDF is not on this machine."""
     for mesh, why in missing_meshes(robot, file):
         raise RobotDescriptionError(
             f'{place}: link {mesh.link!r}: {mesh.use} mesh {mesh.uri!r} not found: {why}; '
@@ -162,12 +128,15 @@ def check_meshes_exist(robot: ElementTree.Element, file: Path | None, place: str
 
 
 def missing_meshes(robot: ElementTree.Element, file: Path | None) -> Iterator[tuple[Mesh, str]]:
-    """Yield the meshes of a URDF that are not on this machine, and why, see above."""
-    known: dict[str, str | None] = {}
+    """Yield the meshes of a URDF that are not on this machine, and why.
+
+    package:// URIs are looked for in the folders above `file`, in ROS workspaces and in pip
+    packages; file:// URIs and plain paths as they are, relative ones beside `file`. URIs with any
+    other scheme (http://, model://) are not checked.
+    """
+    reasons = {uri: _why_missing(uri, file) for uri in {mesh.uri for mesh in meshes(robot)}}
     for mesh in meshes(robot):
-        if mesh.uri not in known:
-            known[mesh.uri] = _why_missing(mesh.uri, file)
-        why = known[mesh.uri]
+        why = reasons[mesh.uri]
         if why is not None:
             yield mesh, why
 
@@ -229,18 +198,7 @@ def uses_xacro(root: Element) -> bool:
 
 
 def run_xacro(text: str, file: Path | None, place: str, arguments: XacroArguments) -> str:
-    """Return the URDF that a xacro writes.
-
-    Args:
-        text: the program, if it has no file.
-        file: its file, which its includes are relative to.
-        place: its name in messages.
-        arguments: values of its arguments; the others have their defaults.
-
-    Raises:
-        InvalidInput: arguments that are no mapping of names.
-        RobotDescriptionError: the xacro package is missing, or refuses the program.
-    """
+    """Return the URDF that a xacro writes: a file, which its includes are relative to, or text."""
     if not isinstance(arguments, Mapping) or not all(isinstance(name, str) for name in arguments):
         raise InvalidInput(f'xacro_arguments = {shown(arguments)}: expected values by name')
     try:

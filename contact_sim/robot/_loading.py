@@ -10,25 +10,17 @@ from pathlib import Path
 import pinocchio as pin
 
 from contact_sim._validation import as_tuple, flag
-from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
-from contact_sim.robot._catalogue import (
-    CatalogueEntry,
-    catalogue_entry,
-    in_catalogue,
-    robot_file,
-    robots,
-    textbook_systems,
-)
+from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.robot._catalogue import CATALOGUE, CatalogueEntry, robot_file, robots
 from contact_sim.robot._constraints import JointCoupling, described_constraints
 from contact_sim.robot._contact_points import FEET, ContactPoint, contact_points_at, soles_of
-from contact_sim.robot._coordinates import actuated_joint_names
+from contact_sim.robot._coordinates import actuated_joint_names, described_limits
 from contact_sim.robot._files import XacroArguments, check_meshes_exist, mesh_folders
-from contact_sim.robot._joint_limits import described_limits
 from contact_sim.robot._model import RobotModel
-from contact_sim.robot._srdf import JointValues, Semantics, read_srdf
 from contact_sim.robot._standing_pose import STANDING, Poses, has_floating_base, reference_poses
 from contact_sim.robot._urdf import (
-    Description,
+    JointValues,
+    Semantics,
     build_model,
     check_description,
     floats_by_itself,
@@ -36,6 +28,7 @@ from contact_sim.robot._urdf import (
     is_xml,
     lift_limits_of_zero,
     read_description,
+    read_srdf,
 )
 
 
@@ -87,123 +80,84 @@ def load_robot(
     """
     flag('floating_base', floating_base)
     flag('check_meshes', check_meshes)
+    # the URDF: text, tree, checks
     entry = _entry(source)
-    if entry is not None:
-        file = robot_file(entry, entry.urdf)
-        description = read_description(file, entry.corrections, xacro_arguments)
-    else:
-        description = read_description(source, xacro_arguments=xacro_arguments)
+    file = robot_file(entry, entry.urdf) if entry.urdf else source
+    description = read_description(file, entry.corrections, xacro_arguments)
     urdf, place = description.root, description.place
     check_description(urdf, place)
     if check_meshes:
         check_meshes_exist(urdf, description.file, place)
     package_dirs = mesh_folders(urdf, description.file)
-
-    fixed = floats_by_itself(urdf) or (entry is not None and not entry.floating_base)
-    model = _pinocchio_model(description, floating_base and not fixed)
+    # the model: bodies and joints, limits, closed loops
+    fixed = floats_by_itself(urdf) or not entry.floating_base
+    model = build_model(urdf, place, floating_base and not fixed)
+    lift_limits_of_zero(model, urdf, place)
     limits = described_limits(model, urdf)
-    constraints, ignored = described_constraints(model, urdf, place)
-    if ignored:
-        warnings.warn(
-            f'{place}: <mimic> needs joints with one coordinate, these move on their own: '
-            f'{", ".join(ignored)}',
-            stacklevel=2,
-        )
-
-    semantics = _semantics(srdf, entry)
+    constraints = described_constraints(model, urdf, place)
+    # what a URDF does not say: feet, driven joints, poses
+    if srdf is None and entry.srdf is not None:
+        srdf = robot_file(entry, entry.srdf)
+    semantics = Semantics() if srdf is None else read_srdf(srdf)
     if feet is None:
-        feet = entry.feet if entry is not None else semantics.end_effectors
-        if entry is None and not feet and has_floating_base(model):
+        feet = entry.feet if entry.urdf else semantics.end_effectors
+        if not entry.urdf and not feet and has_floating_base(model):
             warnings.warn(
                 f'{place}: no feet are known, so nothing touches the ground; name their links '
                 '(feet). python -m contact_sim.inspect tells which they may be',
                 stacklevel=2,
             )
     frames = as_tuple('feet', feet, f'a list of {FEET}')
-    foot_spheres = {foot: (entry.foot,) for foot in entry.feet} if entry and entry.foot else {}
-    soles = soles_of(model, urdf, package_dirs, frames, place, foot_spheres)
-    contact_points = contact_points_at(model, 'feet', frames, soles.spheres)
-
-    if actuated_joints is None and entry is not None:
+    known = {foot: (entry.foot,) for foot in entry.feet} if entry.foot else {}
+    spheres, notes = soles_of(model, urdf, package_dirs, frames, place, known)
+    contact_points = contact_points_at(model, 'feet', frames, spheres)
+    if actuated_joints is None:
         actuated_joints = entry.actuated_joints
     followers = {one.joint for one in constraints if isinstance(one, JointCoupling)}
     joint_names = actuated_joint_names(
         model, actuated_joints, semantics.passive_joints | followers
     )
     described_poses = _described_poses(model, semantics, entry)
-    references = reference_poses(
+    references, more_notes = reference_poses(
         model, described_poses, poses, contact_points, limits, constraints
     )
     return RobotModel(
-        name=str(source) if entry is not None else description.name,
+        name=str(source) if entry.urdf else model.name,
         pinocchio_model=model,
         joint_names=joint_names,
         contact_points=contact_points,
-        references=references.poses,
+        references=references,
         description=description.text,
         package_dirs=package_dirs,
         gear_ratios=gear_ratios(urdf, place),
         position_limits=limits,
-        notes=(*soles.notes, *references.notes),
+        notes=notes + more_notes,
         constraints=constraints,
     )
 
 
-def _entry(source: str | Path) -> CatalogueEntry | None:
-    """Return the entry of a name of the catalogue; None for a file or text."""
+def _entry(source: str | Path) -> CatalogueEntry:
+    """Return the entry of a name of the catalogue, one that states nothing for a file or text."""
+    unnamed = CatalogueEntry(urdf='')
     if isinstance(source, Path):
-        return None
+        return unnamed
     if not isinstance(source, str) or not source.strip():
         raise InvalidInput(
             f'robot = {shown(source)}: expected a name ({", ".join(robots())}), a path or '
             'URDF text'
         )
-    if in_catalogue(source):
-        return catalogue_entry(source)
     looks_like_file = '/' in source or source.endswith(('.urdf', '.xacro', '.xml'))
-    if not (is_xml(source) or looks_like_file or os.path.exists(source)):
-        raise UnknownName('robot or file', source, robots() + textbook_systems())
-    return None
-
-
-def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:
-    robot, place = description.root, description.place
-    _check_reserved_names(description, floating_base)
-    model = build_model(robot, place, floating_base)
-    unlimited = lift_limits_of_zero(model, robot, place)
-    if unlimited:
-        warnings.warn(
-            f'{place}: <limit> effort="0" is taken for no limit: {", ".join(unlimited)}',
-            stacklevel=3,
-        )
-    return model
-
-
-def _check_reserved_names(description: Description, floating_base: bool) -> None:
-    reserved = ('universe', 'root_joint') if floating_base else ('universe',)
-    for joint in description.root.iterfind('joint'):
-        if joint.get('name') in reserved:
-            raise RobotDescriptionError(
-                f'{description.place}: joint {joint.get("name")!r}: Pinocchio gives this name to '
-                'the world or the floating base; rename the joint, or, if this joint is the '
-                'floating base, load the robot with floating_base false'
-            )
-
-
-def _semantics(srdf: str | Path | None, entry: CatalogueEntry | None) -> Semantics:
-    if srdf is not None:
-        return read_srdf(srdf)
-    if entry is not None and entry.srdf is not None:
-        return read_srdf(robot_file(entry, entry.srdf))
-    return Semantics()
+    if not (source in CATALOGUE or is_xml(source) or looks_like_file or os.path.exists(source)):
+        raise UnknownName('robot or file', source, CATALOGUE)
+    return CATALOGUE.get(source, unnamed)
 
 
 def _described_poses(
-    model: pin.Model, semantics: Semantics, entry: CatalogueEntry | None
+    model: pin.Model, semantics: Semantics, entry: CatalogueEntry
 ) -> Mapping[str, JointValues]:
     """Return the poses of the SRDF, and 'standing' from the catalogue where the SRDF has none."""
     poses = dict(semantics.poses)
-    if entry is not None and entry.standing and STANDING not in poses:
+    if entry.standing and STANDING not in poses:
         poses[STANDING] = {
             name: (angle,)
             for name in model.names

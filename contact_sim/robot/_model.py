@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import atan2
@@ -16,7 +16,17 @@ import pinocchio as pin
 from contact_sim._types import Array, IndexArray
 from contact_sim._validation import check_unique, checked, checked_fields, finite_array
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type, shown
-from contact_sim.robot._actuators import Actuators, Values, actuators_of, driven_model
+from contact_sim.robot._actuators import (
+    Actuators,
+    Gains,
+    Values,
+    actuators_of,
+    driven_model,
+    joint_mobility,
+    largest_time_step,
+    quantities,
+    standing_gains,
+)
 from contact_sim.robot._collision_pairs import MOST as MOST_MET
 from contact_sim.robot._collision_pairs import (
     NO_COLLISIONS,
@@ -38,26 +48,21 @@ from contact_sim.robot._contact_points import (
     feet_of,
 )
 from contact_sim.robot._coordinates import (
+    UNBOUNDED,
+    PositionLimit,
     UnitBlock,
     actuated_joint_names,
     check_actuated_joints,
+    check_position_limits,
     checked_vector,
     frozen,
+    joint_limits,
     neutral_configuration,
     normalised,
-    unit_blocks,
-)
-from contact_sim.robot._gains import Gains, StandingGains, standing_gains
-from contact_sim.robot._joint_limits import (
-    PositionLimit,
-    check_position_limits,
-    joint_limits,
+    unit_parts,
     with_locked_joints,
 )
 from contact_sim.robot._standing_pose import STANDING, has_floating_base, placed_on_ground
-
-__all__ = ['STANDING', 'ContactPoint', 'RobotModel']
-
 
 MOST_FREEDOMS = 400
 """Largest number of degrees of freedom: the memory of Pinocchio's data grows with its cube."""
@@ -112,14 +117,20 @@ class RobotModel:
     """Closed loops and couplings of joints; every simulation of the robot has them."""
 
     def __post_init__(self) -> None:
-        check_unique('joint', list(self.pinocchio_model.names))
-        check_actuated_joints(self.pinocchio_model, self.joint_names)
-        check_contact_points(self.pinocchio_model, self.contact_points, self.body_points)
-        check_joint_numbers(self.name, self.pinocchio_model)
-        check_masses(self.name, self.pinocchio_model)
-        check_position_limits(self.pinocchio_model, self.position_limits)
-        known = {STANDING: neutral_configuration(self.pinocchio_model)} | dict(self.references)
-        references = {name: frozen(self._consistent_pose(name, q)) for name, q in known.items()}
+        model = self.pinocchio_model
+        check_unique('joint', list(model.names))
+        check_actuated_joints(model, self.joint_names)
+        check_contact_points(model, self.contact_points, self.body_points)
+        check_joint_numbers(self.name, model)
+        check_masses(self.name, model)
+        check_position_limits(model, self.position_limits)
+        # reference poses lie on locked joints and closed loops
+        references = {}
+        for name, q in ({STANDING: neutral_configuration(model)} | dict(self.references)).items():
+            unlocked = self.checked_configuration(q)
+            locked = with_locked_joints(model, self.position_limits, unlocked)
+            place = f'robot {self.name}, pose {shown(name)}'
+            references[name] = frozen(self.loops.closed(locked, self.joint_velocity_index, place))
         object.__setattr__(self, 'references', references)
 
     @staticmethod
@@ -172,7 +183,9 @@ class RobotModel:
             edge_radius: boxes have edges of this radius [m]: they roll over them smoothly.
 
         Raises:
-            InvalidInput, UnknownName, RobotDescriptionError: see `body_contacts`.
+            InvalidInput: no URDF, a link that does not move or is a foot, too small a number.
+            UnknownName: a link without collision geometry.
+            RobotDescriptionError: a mesh that cannot be read, or without a convex hull.
         """
         feet = {point.frame for point in self.contact_points}
         points, approximations = body_contacts(
@@ -192,7 +205,9 @@ class RobotModel:
             most: largest number of contacts between links at one time.
 
         Raises:
-            InvalidInput, UnknownName, RobotDescriptionError: see `self_collisions`.
+            InvalidInput: a pair that is none, is on one body or overlaps in the standing pose.
+            UnknownName: a link without collision geometry.
+            RobotDescriptionError: an SRDF or a mesh that cannot be read.
         """
         model, q = self.pinocchio_model, self.references[STANDING]
         collisions = self_collisions(model, self.solids, q, links, srdf, most)
@@ -205,7 +220,7 @@ class RobotModel:
         theirs. The `pinocchio_model` of the robot has their numbers, too.
 
         Raises:
-            InvalidInput, UnknownName: see `Actuators.changed` and `driven_model`.
+            InvalidInput, UnknownName: see `Actuators.changed`; actuators of other joints.
         """
         base = self.actuators if actuators is None else of_type('actuators', actuators, Actuators)
         chosen = base.changed(**changes)
@@ -449,26 +464,19 @@ class RobotModel:
         Stable under explicit PD at time steps up to `gains_time_step` (theory 4.5). New arrays
         each time.
         """
-        gains = self._standing_gains
-        return gains.stiffness.copy(), gains.damping.copy()
+        kp, kd, _ = self._standing_gains
+        return kp.copy(), kd.copy()
 
     @property
     def gains_time_step(self) -> float:
         """Largest time step at which `default_gains` are stable [s], from 1 to 5 ms."""
-        return self._standing_gains.time_step
+        return self._standing_gains[2]
 
     @cached_property
-    def _standing_gains(self) -> StandingGains:
-        standing, joints = self.references[STANDING], self.joint_velocity_index
-        return standing_gains(
-            self.pinocchio_model, joints, standing, self.contact_points, self.loops
-        )
-
-    def _consistent_pose(self, name: str, q: Array) -> Array:
-        """Return q (nq,) moved onto locked joints and closed loops."""
-        model, driven = self.pinocchio_model, self.joint_velocity_index
-        q = with_locked_joints(model, self.position_limits, self.checked_configuration(q))
-        return self.loops.closed(q, driven, f'robot {self.name}, pose {shown(name)}')
+    def _standing_gains(self) -> tuple[Array, Array, float]:
+        model, standing = self.pinocchio_model, self.references[STANDING]
+        dofs = self.joint_velocity_index
+        return standing_gains(model, dofs, standing, self.contact_points, self.loops)
 
     @property  # not cached: Pinocchio's joints cannot be pickled
     def _joints(self) -> tuple[Any, ...]:
@@ -481,14 +489,20 @@ class RobotModel:
 
     @cached_property
     def _continuous_place(self) -> tuple[tuple[int, int, int], ...]:
-        """Place among the actuated joints, and of cosine and sine in q, of the continuous ones."""
+        """Place of each continuous joint among the actuated ones, and of its cos and sin in q."""
         places = self._joint_position_index.tolist()
         chosen = np.flatnonzero(self.continuous_joints).tolist()
         return tuple((i, places[i], places[i] + 1) for i in chosen)
 
     @cached_property
     def _unit_blocks(self) -> tuple[UnitBlock, ...]:
-        return unit_blocks(self.pinocchio_model)
+        """Parts of q that must have norm 1."""
+        model = self.pinocchio_model
+        return tuple(
+            (f'{what} of joint {model.names[i]!r}', model.joints[i].idx_q + start, length)
+            for i in range(1, model.njoints)
+            for what, start, length in unit_parts(model.joints[i])
+        )
 
     @cached_property  # nq and nv of Pinocchio cost as much as the rest of joint_positions
     def _q_shape(self) -> tuple[int]:
@@ -508,11 +522,7 @@ class RobotModel:
 
 
 def check_joint_numbers(name: str, model: pin.Model) -> None:
-    """Refuse mimic joints, and limits, damping, friction and placements that are no numbers.
-
-    Raises:
-        RobotDescriptionError: nothing moves, or the first number that is wrong.
-    """
+    """Refuse mimic joints, and limits, damping, friction and placements that are no numbers."""
     if model.nv == 0:
         raise RobotDescriptionError(
             f'robot {name}: it has no joint that moves; give it one, or a floating base'
@@ -521,11 +531,15 @@ def check_joint_numbers(name: str, model: pin.Model) -> None:
         raise RobotDescriptionError(
             f'robot {name}: {model.nv} degrees of freedom, expected at most {MOST_FREEDOMS}'
         )
-    _check_mimic(name, model)
-    for what in ('damping', 'friction'):
-        _check_each(name, model, what, largest=np.finfo(float).max)
-    for what in ('effortLimit', 'velocityLimit'):
-        _check_each(name, model, what, largest=np.inf)
+    for i in range(1, model.njoints):
+        if model.joints[i].shortname() == 'JointModelMimic':
+            raise RobotDescriptionError(
+                f'robot {name}: joint {model.names[i]!r} mimics another, which is not modelled; '
+                'build the Pinocchio model without mimic=True and add a JointCoupling '
+                'with RobotModel.with_constraints'
+            )
+    for what in ('damping', 'friction', 'effortLimit', 'velocityLimit'):
+        _check_each(name, model, what)
     for i in range(1, model.njoints):
         joint, where = model.joints[i], f'robot {name}: joint {model.names[i]!r}'
         if not np.isfinite(model.jointPlacements[i].homogeneous).all():
@@ -539,38 +553,21 @@ def check_joint_numbers(name: str, model: pin.Model) -> None:
             )
 
 
-def _check_mimic(name: str, model: pin.Model) -> None:
-    for i in range(1, model.njoints):
-        if model.joints[i].shortname() == 'JointModelMimic':
-            raise RobotDescriptionError(
-                f'robot {name}: joint {model.names[i]!r} mimics another, which is not modelled; '
-                'build the Pinocchio model without mimic=True and add a JointCoupling '
-                'with RobotModel.with_constraints'
-            )
-
-
-def _check_each(name: str, model: pin.Model, what: str, largest: float) -> None:
-    values = np.asarray(getattr(model, what))
+def _check_each(name: str, model: pin.Model, what: str) -> None:
+    values, may_be_infinite = np.asarray(getattr(model, what)), what.endswith('Limit')
+    largest = np.inf if may_be_infinite else np.finfo(float).max
     bad = np.flatnonzero(~((values >= 0.0) & (values <= largest)))
     if bad.size:
-        joint = next(i for i in range(1, model.njoints) if bad[0] < _end(model.joints[i]))
-        finite = '' if largest == np.inf else 'finite '
+        ends = [joint.idx_v + joint.nv for joint in list(model.joints)[1:]]
+        joint = 1 + int(np.argmax(bad[0] < np.array(ends)))
         raise RobotDescriptionError(
             f'robot {name}: joint {model.names[joint]!r}: {what} = {values[bad[0]]}, '
-            f'expected a {finite}number of at least 0'
+            f'expected a {"" if may_be_infinite else "finite "}number of at least 0'
         )
 
 
-def _end(joint: pin.JointModel) -> int:
-    return int(joint.idx_v + joint.nv)
-
-
 def check_masses(name: str, model: pin.Model) -> None:
-    """Refuse masses that leave a direction of motion without inertia, whatever the pose.
-
-    Raises:
-        RobotDescriptionError: a negative mass, or a mass matrix that cannot be inverted.
-    """
+    """Refuse negative masses, and those that leave a motion without inertia, whatever the pose."""
     for i in range(1, model.njoints):
         mass = model.inertias[i].mass
         if not 0.0 <= mass < np.inf:
@@ -580,16 +577,109 @@ def check_masses(name: str, model: pin.Model) -> None:
             )
     generic = pin.integrate(model, pin.neutral(model), 0.1 + 0.01 * np.arange(model.nv))
     upper = np.triu(pin.crba(model, model.createData(), generic))
-    if not _is_regular(upper + np.triu(upper, 1).T):
+    mass_matrix = upper + np.triu(upper, 1).T
+    own = np.diagonal(mass_matrix)
+    regular = np.isfinite(mass_matrix).all() and np.all(own > 0.0)
+    if regular:
+        scaled = mass_matrix / np.sqrt(np.outer(own, own))
+        regular = np.linalg.eigvalsh(scaled).min(initial=1.0) > SMALLEST_EIGENVALUE
+    if not regular:
         raise RobotDescriptionError(
             f'robot {name}: the mass matrix is singular, so some joint moves bodies without mass '
             'or inertia; give every moving link a mass and an inertia above 0'
         )
 
 
-def _is_regular(mass_matrix: np.ndarray) -> bool:
-    own = np.diagonal(mass_matrix)
-    if not (np.isfinite(mass_matrix).all() and np.all(own > 0.0)):
-        return False
-    scaled = mass_matrix / np.sqrt(np.outer(own, own))
-    return bool(np.linalg.eigvalsh(scaled).min(initial=1.0) > SMALLEST_EIGENVALUE)
+# -------------------------------------------------------------- a robot in words, for the log
+
+ROTARY = {'force': 'N m', 'speed': 'rad/s', 'damping': 'N m s/rad', 'inertia': 'kg m²'}
+SLIDING = {'force': 'N', 'speed': 'm/s', 'damping': 'N s/m', 'inertia': 'kg'}
+"""Units of what drives a joint that turns or slides."""
+
+
+def describe_limits(limits: Sequence[PositionLimit]) -> str:
+    """Return the limits as one line of text."""
+    stops = '; '.join(map(str, limits))
+    return f'position limits: {stops}' if stops else 'no joint has position limits'
+
+
+def describe_gains(robot: RobotModel, kp: Array, kd: Array, q: Array) -> str:
+    """Return the range of PD gains, and their largest stable time step at `q`, as one line."""
+    if not robot.n_joints:
+        return 'PD gains: no joint is driven'
+    default = robot.default_gains
+    own = int(np.count_nonzero((kp == default[0]) & (kd == default[1])))
+    names, ranges = robot.joint_names, []
+    for letter, gain in (('p', kp), ('d', kd)):
+        ends = (f'{gain[i]:.4g} ({names[i]})' for i in (gain.argmin(), gain.argmax()))
+        ranges.append(f'{letter} {" to ".join(ends)}')
+    return (
+        f"PD gains: {', '.join(ranges)}; the robot's own in {own} of {robot.n_joints} joints; "
+        f'stable at time steps below {gains_limit(robot, kp, kd, q):.2g} s'
+    )
+
+
+def gain_table(robot: RobotModel, kp: Array, kd: Array) -> str:
+    """Return the gains of every joint."""
+    rows = zip(robot.joint_names, kp.tolist(), kd.tolist(), strict=True)
+    return 'PD gains: ' + '; '.join(f'{name} p {p:.4g} d {d:.4g}' for name, p, d in rows)
+
+
+def gains_limit(robot: RobotModel, kp: Array, kd: Array, q: Array) -> float:
+    """Return the time step below which explicit PD is stable at `q` in the air [s]."""
+    joints = robot.joint_velocity_index
+    return largest_time_step(joint_mobility(robot.pinocchio_model, joints, q, robot.loops), kp, kd)
+
+
+def describe_actuators(robot: RobotModel) -> list[str]:
+    """Return the actuator effects by joint, and those that are off; one line for equal ones."""
+    model = robot.pinocchio_model
+    data = model.createData()
+    pin.computeJointJacobians(model, data, pin.neutral(model))
+    spin = np.reshape(data.J, (6, model.nv))[3:]  # of one dof Pinocchio has a vector
+    effects = [
+        _effects(robot.actuators, i, ROTARY if spin[:, dof].any() else SLIDING)
+        for i, dof in enumerate(robot.joint_velocity_index)
+    ]
+    if not effects:
+        return ['no joint is driven']
+    joints_of: dict[str, list[str]] = {}
+    for name, own in zip(robot.joint_names, effects, strict=True):
+        words = ', '.join(f'{effect} {value}' for effect, value in own.items() if value)
+        joints_of.setdefault(words or 'nothing, commands act as they are', []).append(name)
+    lines = [f'actuators of {", ".join(names)}: {words}' for words, names in joints_of.items()]
+    off = [effect for effect in effects[0] if not any(own[effect] for own in effects)]
+    if off:
+        lines.append(f'off in all actuators: {", ".join(off)}')
+    return [*lines, 'backlash is not modelled']
+
+
+def _effects(actuators: Actuators, i: int, units: dict[str, str]) -> dict[str, str]:
+    """Return what actuator `i` may have, with numbers and units; '' of what it has not."""
+    value = {name: float(getattr(actuators, name)[i]) for name in quantities()}
+    force, fastest = units['force'], value['velocity_limit']
+    standstill = value['saturation_effort']
+    rotor = value['gear_ratio'] ** 2 * value['rotor_inertia']
+    geared = f' = {value["gear_ratio"]:g}² × {value["rotor_inertia"]:g}' if rotor else ''
+    geared += f' + {value["armature"]:g}' if rotor and value['armature'] else ''
+    effects = {
+        'effort limit': (value['effort_limit'] < UNBOUNDED, f'{value["effort_limit"]:g} {force}'),
+        'velocity limit': (
+            fastest < UNBOUNDED, f'{fastest:g} {units["speed"]} (not driven faster)',
+        ),
+        'torque-speed curve': (
+            standstill < UNBOUNDED,
+            f'from {standstill:g} {force} at rest to 0 at the velocity limit',
+        ),
+        'viscous friction': (
+            value['viscous_friction'] > 0.0, f'{value["viscous_friction"]:g} {units["damping"]}',
+        ),
+        'dry friction': (value['dry_friction'] > 0.0, f'{value["dry_friction"]:g} {force}'),
+        'armature': (
+            actuators.total_armature[i] > 0.0,
+            f'{actuators.total_armature[i]:g} {units["inertia"]}{geared}',
+        ),
+        'delay': (value['delay'] > 0.0, f'{value["delay"]:g} s'),
+        'lag': (value['time_constant'] > 0.0, f'{value["time_constant"]:g} s'),
+    }  # fmt: skip
+    return {name: words if acts else '' for name, (acts, words) in effects.items()}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
+from typing import TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -12,10 +13,10 @@ import pinocchio as pin
 from contact_sim._types import Array, IndexArray
 from contact_sim._validation import as_tuple, checked, checked_fields, positive, real_array
 from contact_sim.errors import InvalidInput, UnknownName, shown
-from contact_sim.robot._actuators import Actuators
+from contact_sim.robot._actuators import Actuators, Gains, quantities
 from contact_sim.robot._collision_pairs import MOST, Collisions, Solid
+from contact_sim.robot._constraints import UNIVERSE
 from contact_sim.robot._contact_points import ContactPoint
-from contact_sim.robot._gains import Gains
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING
@@ -76,16 +77,13 @@ def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
 
 SEPARATOR = '/'
 """Between the name of a robot and the names of its joints, links and contact points."""
-UNIVERSE = 'universe'
+Placed = TypeVar('Placed', ContactPoint, Solid)
+"""What has a name, a frame and a joint."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One of the robots that were joined.
-
-    Raises:
-        InvalidInput: an empty name or one with a slash, a place that is no finite x, y, yaw.
-    """
+    """One of the robots that were joined."""
 
     name: str
     robot: RobotModel
@@ -104,9 +102,22 @@ class Part:
             )
         object.__setattr__(self, 'place', (*place.tolist(), 0.0)[:3])
 
+    @property
+    def placement(self) -> pin.SE3:
+        """Placement of the origin of its reference poses in world."""
+        x, y, yaw = self.place
+        return pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.array([x, y, 0.0]))
+
     def qualified_name(self, name: str) -> str:
         """Return the name of something of this robot among all robots: `robot/name`."""
         return f'{self.name}{SEPARATOR}{name}'
+
+    def qualified(self, item: Placed) -> Placed:
+        """Return a contact point or a solid of this robot with its qualified names."""
+        name, frame, joint = map(self.qualified_name, (item.name, item.frame, item.joint))
+        if item.joint == UNIVERSE:
+            joint = UNIVERSE
+        return replace(item, name=name, frame=frame, joint=joint)
 
 
 @checked_fields
@@ -131,7 +142,13 @@ class JoinedRobots(RobotModel):
             UnknownName: no robot has a pose of that name.
         """
         super().reference_configuration(name)  # is there one of that name?
-        return np.concatenate([_placed(part, _pose(part.robot, name)) for part in self.parts])
+        poses = []
+        for part in self.parts:
+            q = _pose(part.robot, name)
+            if part.robot.floating_base:
+                q[:7] = pin.SE3ToXYZQUAT(part.placement * pin.XYZQUATToSE3(q[:7]))
+            poses.append(q)
+        return np.concatenate(poses)
 
     @property
     def default_gains(self) -> Gains:
@@ -152,13 +169,9 @@ class JoinedRobots(RobotModel):
         Raises:
             UnknownName: no robot of that name.
         """
-        first = np.zeros(3, dtype=int)
-        for part in self.parts:
-            last = first + (part.robot.nq, part.robot.nv, part.robot.n_joints)
+        for part in parts_of(self):
             if part.name == name:
-                q, v, joints = map(slice, first.tolist(), last.tolist())
-                return q, v, joints
-            first = last
+                return part.q, part.v, part.joints
         raise UnknownName('joined robot', name, [part.name for part in self.parts])
 
 
@@ -183,20 +196,34 @@ def joined(
         InvalidInput: no robots, a name or a place that cannot be used.
         UnknownName: a place of no robot.
     """
-    parts = _parts(robots, {} if places is None else places)
+    places = {} if places is None else places
+    unknown = sorted(set(places) - set(robots))
+    if not robots:
+        raise InvalidInput('joined: expected at least one robot')
+    if unknown:
+        raise UnknownName('joined robot in places', unknown[0], robots)
+    parts = tuple(
+        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0))))  # type: ignore[arg-type]
+        for key, robot in robots.items()
+    )
     model = pin.Model()
-    for part in parts:
-        model = pin.appendModel(model, _renamed(part), 0, _foundation(part))
+    for part in parts:  # a floating base is placed by its q
+        at = pin.SE3.Identity() if part.robot.floating_base else part.placement
+        model = pin.appendModel(model, _renamed(part), 0, at)
     model.gravity = parts[0].robot.pinocchio_model.gravity
     poses = dict.fromkeys(pose for part in parts for pose in part.robot.references)
+    joints = tuple(part.qualified_name(j) for part in parts for j in part.robot.joint_names)
+    actuators = [part.robot.actuators for part in parts]
     return JoinedRobots(
         name=name,
         pinocchio_model=model,
-        joint_names=tuple(
-            part.qualified_name(j) for part in parts for j in part.robot.joint_names
+        joint_names=joints,
+        contact_points=tuple(
+            part.qualified(point) for part in parts for point in part.robot.contact_points
         ),
-        contact_points=_points(parts, 'contact_points'),
-        body_points=_points(parts, 'body_points'),
+        body_points=tuple(
+            part.qualified(point) for part in parts for point in part.robot.body_points
+        ),
         references={
             pose: np.concatenate([_pose(part.robot, pose) for part in parts]) for pose in poses
         },
@@ -205,7 +232,13 @@ def joined(
             for part in parts
             for one in part.robot.approximations
         ),
-        declared_actuators=_actuators(parts),
+        declared_actuators=Actuators(
+            joint_names=joints,
+            **{
+                quantity: np.concatenate([getattr(own, quantity) for own in actuators])
+                for quantity in quantities()
+            },
+        ),
         position_limits=tuple(
             replace(limit, joints=tuple(map(part.qualified_name, limit.joints)))
             for part in parts
@@ -222,20 +255,6 @@ def joined(
     )
 
 
-def _parts(
-    robots: Mapping[str, RobotModel], places: Mapping[str, Sequence[float]]
-) -> tuple[Part, ...]:
-    unknown = sorted(set(places) - set(robots))
-    if not robots:
-        raise InvalidInput('joined: expected at least one robot')
-    if unknown:
-        raise UnknownName('joined robot in places', unknown[0], robots)
-    return tuple(
-        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0))))  # type: ignore[arg-type]
-        for key, robot in robots.items()
-    )
-
-
 def _renamed(part: Part) -> pin.Model:
     model = pin.Model(part.robot.pinocchio_model)
     for i in range(1, model.njoints):
@@ -249,37 +268,8 @@ def _renamed(part: Part) -> pin.Model:
     return model
 
 
-def _foundation(part: Part) -> pin.SE3:
-    """Return where the world of a robot is in that of all: a floating base is placed by its q."""
-    if part.robot.floating_base:
-        return pin.SE3.Identity()
-    x, y, yaw = part.place
-    return pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.array([x, y, 0.0]))
-
-
 def _pose(robot: RobotModel, name: str) -> Array:
     return robot.reference_configuration(name if name in robot.references else STANDING)
-
-
-def _placed(part: Part, q: Array) -> Array:
-    if not part.robot.floating_base:
-        return q
-    x, y, yaw = part.place
-    turn = pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.array([x, y, 0.0]))
-    moved = q.copy()
-    moved[:7] = pin.SE3ToXYZQUAT(turn * pin.XYZQUATToSE3(q[:7]))
-    return moved
-
-
-def _points(parts: tuple[Part, ...], which: str) -> tuple[ContactPoint, ...]:
-    return tuple(
-        replace(
-            point, name=part.qualified_name(point.name), frame=part.qualified_name(point.frame),
-            joint=part.qualified_name(point.joint) if point.joint != UNIVERSE else UNIVERSE,
-        )
-        for part in parts
-        for point in getattr(part.robot, which)
-    )  # fmt: skip
 
 
 def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) -> Collisions:
@@ -289,7 +279,7 @@ def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) ->
     for part in parts:
         own = part.robot.collisions
         chosen = own.solids or (part.robot.solids if against_each_other else ())
-        solids.append(tuple(_named(part, solid) for solid in chosen))
+        solids.append(tuple(map(part.qualified, chosen)))
         pairs += [(part.qualified_name(a), part.qualified_name(b)) for a, b in own.pairs]
     if against_each_other:
         pairs += [
@@ -300,27 +290,6 @@ def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) ->
             if a.joint != b.joint  # the world, for what is fixed to it of both
         ]
     return Collisions(tuple(chain.from_iterable(solids)), tuple(pairs), most)
-
-
-def _named(part: Part, solid: Solid) -> Solid:
-    joint = part.qualified_name(solid.joint) if solid.joint != UNIVERSE else UNIVERSE
-    return replace(
-        solid,
-        name=part.qualified_name(solid.name),
-        frame=part.qualified_name(solid.frame),
-        joint=joint,
-    )
-
-
-def _actuators(parts: tuple[Part, ...]) -> Actuators:
-    own = [part.robot.actuators for part in parts]
-    values = {
-        field.name: np.concatenate([getattr(one, field.name) for one in own])
-        for field in fields(Actuators)
-        if field.name != 'joint_names'
-    }
-    names = tuple(part.qualified_name(j) for part in parts for j in part.robot.joint_names)
-    return Actuators(joint_names=names, **values)
 
 
 # ---------------------------------------------------------------- the robots of a world one by one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,9 +19,8 @@ from contact_sim._validation import real_array
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
 from contact_sim.robot._constraints import ClosedLoops, Constraint
 from contact_sim.robot._contact_points import ContactPoint, feet_of
-from contact_sim.robot._coordinates import neutral_configuration
-from contact_sim.robot._joint_limits import PositionLimit
-from contact_sim.robot._srdf import JointValues, configuration
+from contact_sim.robot._coordinates import PositionLimit, neutral_configuration, unit_parts
+from contact_sim.robot._urdf import JointValues
 
 # -------------------------------------------------------------------------------------------- legs
 
@@ -158,13 +158,13 @@ def lowest_heights(model: pin.Model, contact_points: Sequence[ContactPoint], q: 
 
 
 def placed_on_ground(model: pin.Model, contact_points: Sequence[ContactPoint], q: Array) -> Array:
-    """Return `q` with the base moved along world z so that the lowest point touches z = 0.
-
-    Feet that the base does not carry (a second free body in the same model) do not count. A robot
-    with a fixed base, or without contact points, is returned as it is.
-    """
+    """Return `q` with the base moved along world z so that the lowest point touches z = 0."""
     placed = q.copy()
-    carried = [c for c in contact_points if _is_carried(model, c)]
+    carried = [  # feet of a second free body in the same model do not count
+        point
+        for point in contact_points
+        if ROOT in list(model.supports[model.getJointId(point.joint)])
+    ]
     if not has_floating_base(model) or not carried:
         return placed
     world_to_root = model.jointPlacements[ROOT]  # a name of its own: rotation is a view of it
@@ -172,10 +172,6 @@ def placed_on_ground(model: pin.Model, contact_points: Sequence[ContactPoint], q
     for _ in range(2):  # the second pass removes the rounding of the first
         placed[:3] -= up * lowest_heights(model, carried, placed).min()
     return placed
-
-
-def _is_carried(model: pin.Model, point: ContactPoint) -> bool:
-    return ROOT in list(model.supports[model.getJointId(point.joint)])
 
 
 # --------------------------------------------------------------------- inverse kinematics of a leg
@@ -193,7 +189,7 @@ TURN_LENGTH = 0.1
 REST = 0.02
 """Weight that keeps joints near their starts [m/rad]."""
 SOFT = 3
-"""Number of rows that need not be exact: turn, and place in the plane."""
+"""Number of rows that need not be exact, turn and place in the plane; height and tilt do."""
 STRETCHED = 0.97
 """Share from which a leg counts as straight."""
 REACHED = 1e-6
@@ -207,14 +203,7 @@ Ranges = Mapping[int, tuple[float, float]]
 
 
 class LegReach:
-    """The places to which a leg reaches.
-
-    Args:
-        model: of the robot.
-        neutral: pose with an upright trunk, (nq,).
-        leg: the leg.
-        ranges: positions that its joints may have.
-    """
+    """The places to which a leg reaches; in the pose `neutral` (nq,) the trunk is upright."""
 
     def __init__(self, model: pin.Model, neutral: Array, leg: Leg, ranges: Ranges) -> None:
         self._model, self._leg, self._data = model, leg, model.createData()
@@ -225,13 +214,12 @@ class LegReach:
         self._axis = self._data.J[3:, model.joints[leg.bending[0]].idx_v].copy()
         self._has_ankle = leg.sole is not None and len(places) > 2
         ends = places if self._has_ankle else [*places, foot]
-        self._end = None if not self._has_ankle else leg.bending[-1]
+        self._end = leg.bending[-1] if self._has_ankle else None
         self.reach = sum(self._across(b - a) for a, b in pairwise(ends))
-        below = 0.0
-        if leg.sole is not None and self._has_ankle:
+        self._hip, self._below = places[0], 0.0
+        if self._has_ankle:
             normal = self._data.oMi[leg.joint].rotation @ leg.sole
-            below = float((foot - places[-1]) @ normal)
-        self._hip, self._below = places[0], below
+            self._below = float((foot - places[-1]) @ normal)
         self._upright = self._data.oMi[leg.joint].rotation.copy()
         self._beside = ((foot - places[0]) @ self._axis * self._axis)[:2]
         self._neutral = neutral
@@ -260,13 +248,11 @@ class LegReach:
     def bent(self, q: Array, height: float, shift: Array, side: float) -> Array | None:
         """Return `q` with the foot on the ground, or None where the leg cannot put it there.
 
-        Args:
-            q: pose of the other joints (nq,).
-            height: of the ground [m].
-            shift: of the foot from below its hip [m], (2,).
-            side: 1: with the knee ahead of soles, or behind points; -1: on the other side.
+        The foot is `shift` (2,) away from below its hip [m]. Side 1 has the knee ahead of soles,
+        or behind points, side -1 on the other side.
         """
-        target = np.array([*(self._hip[:2] + self._beside + shift), height])
+        place = self._hip[:2] + self._beside + shift
+        target = np.array([*place, height])
         start = self._start(target, side)
         if start is None:
             return None
@@ -274,15 +260,15 @@ class LegReach:
         for _ in range(20):  # the lowest point of a foot without a sole changes as it turns
             found = self._solved(q, target, start)
             bent = self._moved(q, found)
-            low = self._lowest(bent)
+            low = float(lowest_heights(self._model, self._leg.points, bent).min())
             off = abs(low - height)
             reached = np.abs(self._rows(bent, target)[1][SOFT:]).max() < REACHED
             if not reached or off < 0.1 * EXACT or off > CLOSER * last:
                 break
             target[2] += height - low
             start, last = found, off
-        foot = self._foot(bent)
-        place = self._hip[:2] + self._beside + shift
+        pin.forwardKinematics(self._model, self._data, bent)
+        foot = self._data.oMi[self._leg.joint].act(self._leg.centre)
         away = np.linalg.norm(foot[:2] - place)
         inside = (found > self._low - 1e-9).all() and (found < self._high + 1e-9).all()
         if not reached or off > EXACT or away > FAR * self.reach or not inside:
@@ -347,10 +333,7 @@ class LegReach:
         return step
 
     def _rows(self, q: Array, target: Array) -> tuple[Array, Array]:
-        """Return the derivatives of the foot's place by the joints, and its errors.
-
-        The last ones, from SOFT on, are to be exact: height and tilt.
-        """
+        """Return the derivatives of the foot's place by the joints, and its errors."""
         pin.computeJointJacobians(self._model, self._data, q)
         placement, leg = self._data.oMi[self._leg.joint], self._leg
         foot = placement.act(leg.centre)
@@ -380,13 +363,6 @@ class LegReach:
             ]
         return whole
 
-    def _lowest(self, q: Array) -> float:
-        return float(lowest_heights(self._model, self._leg.points, q).min())
-
-    def _foot(self, q: Array) -> Array:
-        pin.forwardKinematics(self._model, self._data, q)
-        return np.array(self._data.oMi[self._leg.joint].act(self._leg.centre))
-
     def _tip(self) -> Array:
         """Return the ankle, or the foot of a leg without one."""
         if self._end is not None:
@@ -394,11 +370,8 @@ class LegReach:
         return np.array(self._data.oMi[self._leg.joint].act(self._leg.centre))
 
     def _side(self, q: Array) -> float:
-        pin.forwardKinematics(self._model, self._data, q)
-        return self._knee()
-
-    def _knee(self) -> float:
         """Return how far the knee is on the preferred side of the line from hip to tip [m]."""
+        pin.forwardKinematics(self._model, self._data, q)
         hip, knee = (self._data.oMi[j].translation for j in self._leg.bending[:2])
         line = self._tip() - hip
         off = (knee - hip) - (knee - hip) @ line / max(line @ line, 1e-12) * line
@@ -437,10 +410,7 @@ def _bounds(model: pin.Model, leg: Leg, neutral: Array, ranges: Ranges) -> tuple
 
 
 def polygon_margin(points: Array, place: Array) -> float:
-    """Return the least distance of a place (2,) from the edges of the hull of points (n, 2) [m].
-
-    Negative outside; -inf where the hull has no area.
-    """
+    """Return how far a place (2,) is inside the hull of points (n, 2) [m]; -inf: it is flat."""
     if len(points) < 3:
         return -np.inf
     try:
@@ -451,11 +421,7 @@ def polygon_margin(points: Array, place: Array) -> float:
 
 
 def polygon_centre(points: Array) -> Array:
-    """Return the centroid of the area of the hull of `points` [m], (n, 2); (2,).
-
-    Raises:
-        QhullError: the hull has no area.
-    """
+    """Return the centroid of the area of the hull of `points` [m], (n, 2); (2,)."""
     corners = points[ConvexHull(points).vertices]
     x, y = (corners - corners[0]).T
     cross = x * np.roll(y, -1) - np.roll(x, -1) * y
@@ -484,53 +450,37 @@ INSIDE, WELL_INSIDE = 0.4, 0.8
 and the margin that is sought."""
 
 
-@dataclass(frozen=True, eq=False)
-class BentLegs:
-    """Result of the search."""
-
-    q: Array | None
-    """Pose (nq,), or None."""
-    note: str
-    """How it was found, or why not."""
-
-
 def bent_legs(
     model: pin.Model,
     points: Sequence[ContactPoint],
     neutral: Array,
     limits: Sequence[PositionLimit],
     tied: Container[str] = (),
-) -> BentLegs:
-    """Return a pose that stands on bent legs.
+) -> tuple[Array | None, str]:
+    """Return a pose (nq,) that stands on bent legs, or None, and how it was found, or why not.
 
-    Args:
-        model: of the robot, with a floating base.
-        points: its contact points.
-        neutral: pose of the joints that belong to no leg, trunk upright, (nq,).
-        limits: of the joints.
-        tied: joints that constraints tie to others; no leg may have any.
+    In `neutral` the trunk is upright, and there the other joints stay. No joint of a leg may be
+    `tied` to others by constraints.
     """
     legs = legs_of(model, points, neutral)
     if len(legs) < 2:
-        return BentLegs(None, 'no legs to bend: expected two feet with two parallel joints each')
+        return None, 'no legs to bend: expected two feet with two parallel joints each'
     moved = {str(model.names[j]) for leg in legs for j in leg.joints}
-    bound = sorted(joint for joint in moved if joint in tied)
+    bound = ', '.join(sorted(joint for joint in moved if joint in tied)[:4])
     if bound:
-        return BentLegs(
-            None, f'joints of the legs follow others or are in loops: {", ".join(bound[:4])}'
-        )
+        return None, f'joints of the legs follow others or are in loops: {bound}'
     ranges = ranges_of(model, legs, limits)
     stuck = [str(model.names[j]) for leg in legs for j in leg.bending if np.ptp(ranges[j]) == 0.0]
     if stuck:
-        return BentLegs(None, f'position limits without room: {", ".join(stuck[:4])}')
+        return None, f'position limits without room: {", ".join(stuck[:4])}'
     search = _Search(model, points, neutral, legs, ranges)
     if search.stands(neutral, LEVEL) and search.bent(neutral):
-        return BentLegs(neutral, 'the neutral pose stands on bent legs')
+        return neutral, 'the neutral pose stands on bent legs'
     for stretch in STRETCHES:
         q = search.pose(stretch)
         if q is not None:
-            return BentLegs(q, f'legs bent to {100 * stretch:.0f} % of their length by a search')
-    return BentLegs(None, 'no bent legs within the position limits carry the centre of mass')
+            return q, f'legs bent to {100 * stretch:.0f} % of their length by a search'
+    return None, 'no bent legs within the position limits carry the centre of mass'
 
 
 class _Search:
@@ -559,7 +509,7 @@ class _Search:
                 return standing if q is None else q
             if self.stands(q, EXACT):
                 standing = q
-            feet, mass = self._supporting(q, LEVEL), self._centre_of_mass(q)
+            feet, mass = self._supporting(q), pin.centerOfMass(self._model, self._data, q)[:2]
             if polygon_margin(feet, mass) == -np.inf:
                 return standing
             shift = shift + mass - polygon_centre(feet)
@@ -574,11 +524,14 @@ class _Search:
         of_foot = [min(low[k] for k, n in enumerate(names) if n == name) for name in set(names)]
         if np.ptp(of_foot) > level:
             return False
+        pin.forwardKinematics(self._model, self._data, q)
         for leg in self._legs:
-            if leg.sole is not None and self._normal(q, leg) @ DOWN < 1.0 - 1e-4:
-                return False
-        feet = self._supporting(q, LEVEL)
-        inside = polygon_margin(feet, self._centre_of_mass(q))
+            if leg.sole is not None:
+                normal = self._data.oMi[leg.joint].rotation @ leg.sole
+                if normal @ DOWN < 1.0 - 1e-4:
+                    return False
+        feet = self._supporting(q)
+        inside = polygon_margin(feet, pin.centerOfMass(self._model, self._data, q)[:2])
         if inside <= 0.0:
             return False
         middle = polygon_margin(feet, polygon_centre(feet))
@@ -591,35 +544,23 @@ class _Search:
     def _placed(self, height: float, shift: Array) -> Array | None:
         """Return the pose with all feet at a height, moved by `shift` from below their hips."""
         for sides in ((1.0,), (-1.0,), (1.0, -1.0)):
-            q: Array | None = self._neutral
+            q = self._neutral
             for leg in self._legs:
-                q = self._first(q, leg, height, shift, sides) if q is not None else None
-            if q is not None:
+                hip, before = self._hips[leg.foot], q
+                tried = (hip.bent(before, height, shift, side) for side in sides)
+                bent = next((pose for pose in tried if pose is not None), None)
+                if bent is None:
+                    break
+                q = bent
+            else:
                 return q
         return None
 
-    def _first(
-        self, q: Array, leg: Leg, height: float, shift: Array, sides: tuple[float, ...]
-    ) -> Array | None:
-        hip = self._hips[leg.foot]
-        for side in sides:
-            bent = hip.bent(q, height, shift, side)
-            if bent is not None:
-                return bent
-        return None
-
-    def _normal(self, q: Array, leg: Leg) -> Array:
-        pin.forwardKinematics(self._model, self._data, q)
-        return np.asarray(self._data.oMi[leg.joint].rotation @ leg.sole)
-
-    def _centre_of_mass(self, q: Array) -> Array:
-        return np.array(pin.centerOfMass(self._model, self._data, q)[:2])
-
-    def _supporting(self, q: Array, level: float) -> Array:
+    def _supporting(self, q: Array) -> Array:
         """Return where the contact points are that reach the ground, (n, 2)."""
         low = lowest_heights(self._model, self._points, q)
         pin.forwardKinematics(self._model, self._data, q)
-        down = [point for point, z in zip(self._points, low, strict=True) if z < low.min() + level]
+        down = [point for point, z in zip(self._points, low, strict=True) if z < low.min() + LEVEL]
         return np.array(
             [
                 self._data.oMi[self._model.getJointId(point.joint)].act(point.offset)[:2]
@@ -634,16 +575,14 @@ STANDING = 'standing'
 """Name of the reference pose that every robot has."""
 Poses = Mapping[str, Mapping[str, Any]]
 """Joint values by joint, by pose: an angle or position [rad or m], or all values of the joint."""
-
-
-@dataclass(frozen=True, eq=False)
-class References:
-    """Reference poses, and notes about their choice."""
-
-    poses: Mapping[str, Array]
-    """q (nq,) by name."""
-    notes: tuple[str, ...] = ()
-    """In words."""
+ROUNDING = 0.01
+"""Largest distance of the norm of a quaternion from 1: files hold a few digits."""
+BEYOND = 0.1
+"""Distance beyond a position limit at which a pose is still taken [rad or m]."""
+MISSPELT = 0.9
+"""Similarity of names (difflib) from which one is the other, misspelt."""
+ROOT_JOINT = 'root_joint'
+"""Name of the floating base in Pinocchio and in SRDFs."""
 
 
 def reference_poses(
@@ -653,20 +592,11 @@ def reference_poses(
     points: Sequence[ContactPoint],
     limits: Sequence[PositionLimit],
     constraints: Sequence[Constraint] = (),
-) -> References:
-    """Return the described and declared poses, and 'standing' on bent legs if in neither.
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Return the poses, q (nq,) by name, and notes about their choice.
 
-    Args:
-        model: of the robot.
-        described: poses of SRDF and catalogue.
-        declared: poses that replace those; joints left out are at neutral.
-        points: contact points.
-        limits: of the joints.
-        constraints: which joints depend on others.
-
-    Raises:
-        InvalidInput, UnknownName: see `checked_poses`.
-        RobotDescriptionError: see `configuration`.
+    `declared` poses replace those `described` by SRDF and catalogue; joints left out are at
+    neutral. Where neither has 'standing' it is searched for, on bent legs.
     """
     neutral = neutral_configuration(model)
     poses = {
@@ -675,46 +605,86 @@ def reference_poses(
     }
     poses |= checked_poses(model, neutral, {} if declared is None else declared)
     if STANDING in poses or not points or not has_floating_base(model):
-        return References(poses)
-    result = bent_legs(model, points, neutral, limits, ClosedLoops(model, constraints).tied)
-    if result.q is not None:
-        poses[STANDING] = result.q
-    return References(poses, (f'pose {shown(STANDING)}: {result.note}',))
+        return poses, ()
+    q, note = bent_legs(model, points, neutral, limits, ClosedLoops(model, constraints).tied)
+    if q is not None:
+        poses[STANDING] = q
+    return poses, (f'pose {shown(STANDING)}: {note}',)
 
 
 def checked_poses(model: pin.Model, neutral: Array, poses: Poses) -> dict[str, Array]:
-    """Return declared poses, q (nq,) by name.
-
-    Raises:
-        InvalidInput: no mapping of names to values by joint, a value that is no finite number or
-            beyond the joint's limits, or the wrong number of values.
-        UnknownName: a joint that the robot does not have.
-    """
+    """Return declared poses, q (nq,) by name, or refuse a name, a joint or a value."""
     if not isinstance(poses, Mapping):
         raise InvalidInput(
             f'poses = {shown(poses)}: expected values by joint, by name of the pose'
         )
-    return {
-        name: _checked_pose(model, neutral, f'poses[{shown(name)}]', name, values)
-        for name, values in poses.items()
-    }
-
-
-def _checked_pose(model: pin.Model, neutral: Array, place: str, name: Any, values: Any) -> Array:
-    if not isinstance(name, str) or not name:
-        raise InvalidInput(f'{place}: expected a name that is not empty')
-    if not isinstance(values, Mapping):
-        raise InvalidInput(f'{place} = {shown(values)}: expected values by joint')
     known = [str(joint) for joint in list(model.names)[1:]]
-    numbers = {}
-    for joint, value in values.items():
-        if joint not in known:
-            raise UnknownName(f'joint in {place}:', joint, known)
-        array = np.atleast_1d(real_array(f'{place}[{shown(joint)}]', value))
-        if array.ndim != 1 or not np.isfinite(array).all():
-            raise InvalidInput(f'{place}[{joint!r}] = {shown(value)}: expected finite numbers')
-        numbers[str(joint)] = tuple(array.tolist())
-    try:
-        return configuration(model, neutral, numbers, place)
-    except RobotDescriptionError as error:
-        raise InvalidInput(str(error)) from error
+    configurations = {}
+    for name, values in poses.items():
+        place, numbers = f'poses[{shown(name)}]', {}
+        if not isinstance(name, str) or not name:
+            raise InvalidInput(f'{place}: expected a name that is not empty')
+        if not isinstance(values, Mapping):
+            raise InvalidInput(f'{place} = {shown(values)}: expected values by joint')
+        for joint, value in values.items():
+            if joint not in known:
+                raise UnknownName(f'joint in {place}:', joint, known)
+            array = np.atleast_1d(real_array(f'{place}[{shown(joint)}]', value))
+            if array.ndim != 1 or not np.isfinite(array).all():
+                raise InvalidInput(f'{place}[{joint!r}] = {shown(value)}: expected finite numbers')
+            numbers[str(joint)] = tuple(array.tolist())
+        try:
+            configurations[name] = configuration(model, neutral, numbers, place)
+        except RobotDescriptionError as error:
+            raise InvalidInput(str(error)) from error
+    return configurations
+
+
+def configuration(model: pin.Model, neutral: Array, values: JointValues, place: str) -> Array:
+    """Return `neutral` (nq,) with the joints in `values` set, or raise RobotDescriptionError.
+
+    Joints that the model does not have are passed over, if some are known and none is misspelt:
+    one SRDF may serve several versions of a robot (solo.srdf names the hip joints that solo8
+    lacks). A pose may be as far beyond a limit as files round; an angle in degrees is refused.
+    """
+    known = list(model.names)[1:]
+    joints = [name for name in values if name != ROOT_JOINT]
+    unknown = [name for name in joints if not model.existJointName(name)]
+    if joints and len(unknown) == len(joints):
+        raise RobotDescriptionError(
+            f'{place}: the robot has none of its joints {", ".join(joints)}; '
+            f'known: {", ".join(known)}'
+        )
+    left_out = [str(name) for name in known if name not in values]
+    for name in unknown:
+        near = difflib.get_close_matches(name, left_out, n=1, cutoff=MISSPELT)
+        if near:
+            raise RobotDescriptionError(
+                f'{place}: the robot has no joint {shown(name)}; did you mean {near[0]!r}?'
+            )
+    q = neutral.copy()
+    for name, numbers in values.items():
+        if not model.existJointName(name):
+            continue
+        joint, where = model.joints[model.getJointId(name)], f'{place}: {name}'
+        part, k = _joint_part(joint, numbers, where), joint.idx_q
+        lower, upper = model.lowerPositionLimit[k], model.upperPositionLimit[k]
+        if joint.nq == 1 and lower < upper and not lower - BEYOND <= part[0] <= upper + BEYOND:
+            raise RobotDescriptionError(
+                f'{where} = {part[0]:g}, but the joint has the limits {lower:g} and {upper:g}'
+            )
+        q[k : k + joint.nq] = part
+    return np.asarray(pin.normalize(model, q))
+
+
+def _joint_part(joint: pin.JointModel, numbers: tuple[float, ...], where: str) -> Array:
+    part = np.array(numbers)
+    if joint.nq == 2 and len(part) == 1:
+        return np.array([np.cos(part[0]), np.sin(part[0])])
+    if len(part) != joint.nq:
+        raise RobotDescriptionError(f'{where} has {len(part)} values, expected {joint.nq}')
+    for what, start, length in unit_parts(joint):
+        norm = float(np.linalg.norm(part[start : start + length]))
+        if abs(norm - 1.0) > ROUNDING:
+            raise RobotDescriptionError(f'{where}: the {what} has norm {norm:.4g}, expected 1')
+    return part

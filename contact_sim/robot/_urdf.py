@@ -1,4 +1,4 @@
-"""Read a robot description: from URDF or xacro to a Pinocchio model.
+"""Read a robot description: from URDF or xacro to a Pinocchio model, and its SRDF.
 
     file or text → xacro → XML tree → checks → pin.Model, collision geometry, gear ratios
 
@@ -15,8 +15,8 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -27,7 +27,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim._types import Array
-from contact_sim.errors import InvalidInput, RobotDescriptionError
+from contact_sim.errors import InvalidInput, RobotDescriptionError, shown
 from contact_sim.robot._files import XacroArguments, mesh_file, run_xacro, uses_xacro
 
 # --------------------------------------------------------------------- from a file to a tree
@@ -47,27 +47,16 @@ class Description:
     place: str
     """Name of the description in messages."""
 
-    @property
-    def name(self) -> str:
-        """Name of the robot in the URDF."""
-        return self.root.get('name') or 'robot'
-
 
 def read_description(
     source: str | Path,
     corrections: Sequence[tuple[str, str]] = (),
     xacro_arguments: XacroArguments | None = None,
 ) -> Description:
-    """Read a URDF or a xacro.
+    """Read a URDF or a xacro: the path of a file, or text that begins with '<'.
 
-    Args:
-        source: path of a file, or text that begins with '<'.
-        corrections: pairs (wrong, right) that are replaced in the text of a file.
-        xacro_arguments: arguments of a xacro; None: only a file called .xacro is run.
-
-    Raises:
-        RobotDescriptionError: no such file, not text, not XML, xacro refuses it, or it is a xacro
-            that is not to be run.
+    `corrections`, pairs (wrong, right), are replaced in the text of a file. Without arguments of a
+    xacro only a file called .xacro is run.
     """
     if isinstance(source, str) and is_xml(source):
         file, text, place = None, source.strip(_BLANK), 'URDF text'
@@ -150,20 +139,7 @@ def number(
     required: bool = False,
     unit: str = '',
 ) -> float:
-    """Return an attribute of `element`; 0 where it is missing and not required.
-
-    Args:
-        element: an element of a URDF.
-        key: name of the attribute.
-        where: how a message begins, e.g. "file: joint 'knee': <limit>".
-        at_least: smallest number allowed.
-        infinite: whether plus and minus infinity are allowed.
-        required: whether the attribute has to be there.
-        unit: what a message puts behind the value.
-
-    Raises:
-        RobotDescriptionError: missing, not a number, or not allowed.
-    """
+    """Return an attribute of `element`; 0 where it is missing and not `required`."""
     text = element.get(key)
     if text is None and not required:
         return 0.0
@@ -178,11 +154,7 @@ def number(
 def vector(
     element: Element | None, key: str, default: str, where: str
 ) -> tuple[float, float, float]:
-    """Return an attribute that holds three numbers; `default` where it is missing.
-
-    Raises:
-        RobotDescriptionError: not three finite numbers.
-    """
+    """Return an attribute that holds three numbers; `default` where it is missing."""
     text = element.get(key, default) if element is not None else default
     values = [parse_number(part) for part in text.split()]
     if len(values) != 3 or not all(map(math.isfinite, values)):
@@ -207,15 +179,7 @@ _MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
 def check_description(robot: Element, place: str) -> None:
-    """Check the tree, the limits and the masses of a URDF.
-
-    Args:
-        robot: the <robot> element.
-        place: name of the description in messages.
-
-    Raises:
-        RobotDescriptionError: the first thing that is wrong.
-    """
+    """Check the tree, the limits and the masses of a <robot>; refuse the first that is wrong."""
     if robot.tag != 'robot':
         raise RobotDescriptionError(
             f'{place}: the root element is <{robot.tag}>, expected <robot>'
@@ -279,12 +243,18 @@ def _check_joint(joint: Element, place: str) -> None:
     if kind not in _JOINT_TYPES:
         allowed = ', '.join(_JOINT_TYPES)
         raise RobotDescriptionError(f'{where}: type = {kind!r}, expected one of {allowed}')
-    limit = joint.find('limit')
+    limit, in_limit = joint.find('limit'), f'{where}: <limit>'
     if limit is None:
         if kind in _LIMITED_TYPES:
             raise RobotDescriptionError(f'{where}: a {kind} joint needs a <limit>')
     elif kind != 'fixed':
-        _check_limit(limit, where)
+        for key in ('effort', 'velocity'):
+            number(limit, key, in_limit, at_least=0.0, infinite=True, required=True)
+        lower, upper = (number(limit, key, in_limit, infinite=True) for key in ('lower', 'upper'))
+        if lower > upper:
+            raise RobotDescriptionError(
+                f'{where}: lower limit {lower} is above upper limit {upper}'
+            )
     dynamics = joint.find('dynamics')
     if dynamics is not None:
         for key in ('damping', 'friction'):
@@ -299,15 +269,6 @@ def _check_joint(joint: Element, place: str) -> None:
     _check_origins(joint, where)
 
 
-def _check_limit(limit: Element, where: str) -> None:
-    for key in ('effort', 'velocity'):
-        number(limit, key, f'{where}: <limit>', at_least=0.0, infinite=True, required=True)
-    lower = number(limit, 'lower', f'{where}: <limit>', infinite=True)
-    upper = number(limit, 'upper', f'{where}: <limit>', infinite=True)
-    if lower > upper:
-        raise RobotDescriptionError(f'{where}: lower limit {lower} is above upper limit {upper}')
-
-
 def _check_tree(links: list[Element], joints: list[Element], place: str) -> None:
     names = {link.get('name', '') for link in links}
     parents: dict[str, str] = {}
@@ -320,10 +281,6 @@ def _check_tree(links: list[Element], joints: list[Element], place: str) -> None
         if child in parents:
             raise RobotDescriptionError(f'{where}: link {child!r} already has a parent')
         parents[child] = parent
-    _check_root(names, parents, place)
-
-
-def _check_root(names: set[str], parents: dict[str, str], place: str) -> None:
     roots = sorted(names - set(parents))
     if len(roots) > 1:
         listed = ', '.join(roots)
@@ -348,10 +305,6 @@ def _check_inertial(link: Element, place: str) -> None:
     if mass is None or inertia is None:
         raise RobotDescriptionError(f'{where}: <inertial> needs <mass> and <inertia>')
     number(mass, 'value', f'{where}: <mass>', at_least=0.0, required=True, unit=' kg')
-    _check_inertia(inertia, where)
-
-
-def _check_inertia(inertia: Element, where: str) -> None:
     xx, xy, xz, yy, yz, zz = (
         number(inertia, key, f'{where}: <inertia>', required=True) for key in _MOMENTS
     )
@@ -362,18 +315,22 @@ def _check_inertia(inertia: Element, where: str) -> None:
     what = f'{where}: <inertia> has the principal moments {listed} kg m^2, expected none below 0'
     if moments[0] < -ROUNDED_MOMENT:
         raise RobotDescriptionError(what)
-    warnings.warn(f'{what}; taken for rounding, as it is above -{ROUNDED_MOMENT:g}', stacklevel=5)
+    warnings.warn(f'{what}; taken for rounding, as it is above -{ROUNDED_MOMENT:g}', stacklevel=4)
 
 
 def _check_moving_masses(links: list[Element], joints: list[Element], place: str) -> None:
     """Refuse a joint that moves nothing with mass; a massless link between two joints is fine."""
     masses = {link.get('name', ''): link_mass(link) for link in links}
-    joints_below: dict[str, list[Element]] = {name: [] for name in masses}
+    children: dict[str, list[str]] = {name: [] for name in masses}
     for joint in joints:
-        joints_below[parent_of(joint)].append(joint)
+        children[parent_of(joint)].append(child_of(joint))
     for joint in joints:
-        child = child_of(joint)
-        moved = sum(masses[name] for name in _subtree(child, joints_below))
+        child, moved = child_of(joint), 0.0
+        to_visit = [child]
+        while to_visit:
+            link = to_visit.pop()
+            moved += masses[link]
+            to_visit += children[link]
         if joint.get('type') != 'fixed' and not moved > 0.0:
             raise RobotDescriptionError(
                 f'{place}: joint {joint.get("name")!r} moves link {child!r}, whose mass is 0 kg '
@@ -381,14 +338,6 @@ def _check_moving_masses(links: list[Element], joints: list[Element], place: str
             )
     if not sum(masses.values()) > 0.0:
         raise RobotDescriptionError(f'{place}: no link has a mass above 0 kg')
-
-
-def _subtree(link: str, joints_below: Mapping[str, list[Element]]) -> Iterator[str]:
-    to_visit = [link]
-    while to_visit:
-        current = to_visit.pop()
-        yield current
-        to_visit.extend(child_of(joint) for joint in joints_below[current])
 
 
 def _check_origins(element: Element, where: str) -> None:
@@ -416,13 +365,15 @@ _UNIT_RANGE = 1.01
 
 
 def build_model(robot: Element, place: str, floating_base: bool) -> pin.Model:
-    """Build the Pinocchio model of a checked description.
-
-    Args:
-        robot: the <robot> element.
-        place: name of the description in messages.
-        floating_base: whether a free-flyer called 'root_joint' carries the root link.
-    """
+    """Build the Pinocchio model of a checked <robot>; a floating base is 'root_joint'."""
+    reserved = ('universe', 'root_joint') if floating_base else ('universe',)
+    for joint in robot.iterfind('joint'):
+        if joint.get('name') in reserved:
+            raise RobotDescriptionError(
+                f'{place}: joint {joint.get("name")!r}: Pinocchio gives this name to '
+                'the world or the floating base; rename the joint, or, if this joint is the '
+                'floating base, load the robot with floating_base false'
+            )
     model = pin.Model()
     model.name = robot.get('name') or 'robot'
     links = {link.get('name', ''): link for link in robot.iterfind('link')}
@@ -444,21 +395,17 @@ def build_model(robot: Element, place: str, floating_base: bool) -> pin.Model:
         joint = to_visit.pop()
         child, parent_frame = child_of(joint), body_frames[parent_of(joint)]
         inertia = _link_inertia(links[child], place)
-        body_frames[child] = _add_joint(model, joint, parent_frame, inertia, child, place)
+        body_frames[child] = _add_joint(model, joint, parent_frame, inertia, place)
         to_visit += below[child][::-1]
     return model
 
 
 def _add_joint(
-    model: pin.Model,
-    joint: Element,
-    parent_frame: int,
-    inertia: pin.Inertia,
-    child: str,
-    place: str,
+    model: pin.Model, joint: Element, parent_frame: int, inertia: pin.Inertia, place: str
 ) -> int:
     """Add a joint and the link behind it; return the index of the link's frame."""
-    name, where = joint.get('name', ''), f'{place}: joint {joint.get("name")!r}'
+    name, child = joint.get('name', ''), child_of(joint)
+    where = f'{place}: joint {name!r}'
     parent = model.frames[parent_frame]
     parent_joint = parent.parentJoint
     placement = parent.placement * _placement(joint, where)
@@ -503,19 +450,13 @@ def _joint_model(joint: Element, where: str) -> Any:
     for name, unit in zip(names, np.eye(3), strict=False):
         if np.linalg.norm(axis - unit) <= _ALIGNED * smaller:
             return getattr(pin, f'JointModel{name}')()
-    if kind == 'continuous':
-        return _unaligned_continuous(*axis.tolist())
     x, y, z = axis.tolist()
+    if kind == 'continuous':  # in Python only Pinocchio's parser makes one about any axis
+        return pin.buildModelFromXML(
+            '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
+            f'<parent link="a"/><child link="b"/><axis xyz="{x!r} {y!r} {z!r}"/></joint></robot>'
+        ).joints[1]
     return getattr(pin, f'JointModel{names[3]}')(axis / math.sqrt(x * x + y * y + z * z))
-
-
-def _unaligned_continuous(x: float, y: float, z: float) -> Any:
-    """Return a continuous joint about any axis: in Python only Pinocchio's parser makes one."""
-    joint = f'<parent link="a"/><child link="b"/><axis xyz="{x!r} {y!r} {z!r}"/>'
-    return pin.buildModelFromXML(
-        '<robot name="r"><link name="a"/><link name="b"/>'
-        f'<joint name="j" type="continuous">{joint}</joint></robot>'
-    ).joints[1]
 
 
 def _bounds(joint: Element, joint_model: Any, where: str) -> tuple[Array, Array, Array, Array]:
@@ -552,23 +493,16 @@ def _link_inertia(link: Element, place: str) -> pin.Inertia:
     placement = _placement(inertial, where)
     xx, xy, xz, yy, yz, zz = (number(moments, key, where) for key in _MOMENTS)
     spatial.mass, spatial.lever = number(mass, 'value', where), placement.translation
-    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    spatial.inertia = _rotated_tensor(placement.rotation, tensor)
-    return spatial
-
-
-def _rotated_tensor(rotation: Array, tensor: Array) -> Array:
-    """Return R I Rᵀ, summed in the order of Eigen's product of 3 × 3 matrices.
-
-    Eigen computes two rows at once, from left to right, and the third as a + (b + c).
-    """
-    product = rotation
-    for right in (tensor, rotation.T):
+    # R I Rᵀ, summed in the order of Eigen's product of 3 × 3 matrices: it computes two rows at
+    # once, from left to right, and the third as a + (b + c)
+    product = placement.rotation
+    for right in (np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), placement.rotation.T):
         terms = product[:, :, None] * right[None, :, :]
         product = (terms[:, 0] + terms[:, 1]) + terms[:, 2]
         product[2] = terms[2, 0] + (terms[2, 1] + terms[2, 2])
     lower = np.tril(product)
-    return lower + np.tril(product, -1).T
+    spatial.inertia = lower + np.tril(product, -1).T
+    return spatial
 
 
 def _placement(element: Element, where: str) -> pin.SE3:
@@ -588,19 +522,22 @@ def _placement(element: Element, where: str) -> pin.SE3:
     return pin.SE3(pin.Quaternion(w / norm, x / norm, y / norm, z / norm).matrix(), translation)
 
 
-def lift_limits_of_zero(model: pin.Model, robot: Element, place: str) -> tuple[str, ...]:
-    """Make effort="0" no limit, as its authors mean it; return the names of these joints."""
-    names = tuple(
+def lift_limits_of_zero(model: pin.Model, robot: Element, place: str) -> None:
+    """Make effort="0" no limit, as its authors mean it, with a warning."""
+    names = [
         joint.get('name', '')
         for joint in robot.iterfind('joint')
         if joint.get('type') in AXIS_TYPES
         and (limit := joint.find('limit')) is not None
         and number(limit, 'effort', place, infinite=True) == 0.0
-    )
+    ]
     limits = model.effortLimit.copy()
     limits[[model.joints[model.getJointId(name)].idx_v for name in names]] = np.inf
     model.effortLimit = limits
-    return names
+    if names:
+        warnings.warn(
+            f'{place}: <limit> effort="0" is taken for no limit: {", ".join(names)}', stacklevel=3
+        )
 
 
 # ------------------------------------------------------------------------- collision geometry
@@ -629,12 +566,7 @@ class CollisionGeometry:
 def collision_geometry(
     model: pin.Model, description: str, package_dirs: Sequence[str]
 ) -> dict[str, list[CollisionGeometry]]:
-    """Return the collision geometries of every link that has some, in the order of the model.
-
-    Raises:
-        InvalidInput: no description.
-        RobotDescriptionError: a shape or a mesh that cannot be read.
-    """
+    """Return the collision geometries of every link that has some, in the order of the model."""
     if not description:
         raise InvalidInput('the robot was made without a URDF: no collision geometry is known')
     robot = parse_xml(description, 'collision geometry')
@@ -649,11 +581,7 @@ def collision_geometry(
 def link_geometry(
     model: pin.Model, link: Element, package_dirs: Sequence[str]
 ) -> list[CollisionGeometry]:
-    """Return the collision geometries of a link.
-
-    Raises:
-        RobotDescriptionError: a shape or a mesh that cannot be read.
-    """
+    """Return the collision geometries of a link."""
     name = link.get('name', '')
     where = f'collision geometry: link {name!r}: <collision>'
     frame = model.frames[model.getFrameId(name, pin.FrameType.BODY)]
@@ -703,13 +631,6 @@ def gear_ratios(robot: Element, place: str) -> Mapping[str, float]:
 
     The sign of a ratio, which says that the motor turns the other way, is left out: efforts and
     limits are those of the joint. A transmission of several joints has no ratio of one of them.
-
-    Args:
-        robot: the <robot> element.
-        place: name of the description in messages.
-
-    Raises:
-        RobotDescriptionError: a ratio that is not a finite number other than 0, or two of them.
     """
     ratios: dict[str, float] = {}
     for transmission in robot.iter('transmission'):
@@ -717,8 +638,16 @@ def gear_ratios(robot: Element, place: str) -> Mapping[str, float]:
         stated = [found for tag in _TAGS for found in transmission.iterfind(tag)]
         if len(names) != 1 or not stated:
             continue
-        values = {_ratio(one, f'{place}: transmission of joint {names[0]!r}') for one in stated}
-        values |= {ratios[name] for name in names if name in ratios}
+        values = {ratios[name] for name in names if name in ratios}
+        for element in stated:
+            text = element.text or ''
+            ratio = abs(parse_number(text))
+            if not (ratio > 0.0 and math.isfinite(ratio)):
+                raise RobotDescriptionError(
+                    f'{place}: transmission of joint {names[0]!r}: <{element.tag}> = '
+                    f'{text.strip()!r}, expected a finite number other than 0'
+                )
+            values.add(ratio)
         if len(values) > 1:
             listed = ' and '.join(f'{value:g}' for value in sorted(values))
             raise RobotDescriptionError(f'{place}: joint {names[0]!r} has gear ratios {listed}')
@@ -726,11 +655,73 @@ def gear_ratios(robot: Element, place: str) -> Mapping[str, float]:
     return ratios
 
 
-def _ratio(element: Element, where: str) -> float:
-    text = element.text or ''
-    ratio = abs(parse_number(text))
-    if not (ratio > 0.0 and math.isfinite(ratio)):
-        raise RobotDescriptionError(
-            f'{where}: <{element.tag}> = {text.strip()!r}, expected a finite number other than 0'
-        )
-    return ratio
+# ------------------------------------------------------------------------------------- SRDF
+#
+# <end_effector>, <group_state>, <passive_joint>, <disable_collisions>. <chain> tags are not read:
+# hyq's SRDF gives one leg the foot of another.
+
+JointValues = Mapping[str, tuple[float, ...]]
+"""Joint name -> its values in q; one angle also for a continuous joint."""
+
+
+@dataclass(frozen=True)
+class Semantics:
+    """The parts of an SRDF that a simulation needs."""
+
+    end_effectors: tuple[str, ...] = ()
+    """Links that end a limb."""
+    poses: Mapping[str, JointValues] = field(default_factory=dict)
+    """Reference poses by name."""
+    disabled_collisions: frozenset[frozenset[str]] = frozenset()
+    """Pairs of links that are not to be checked for collision."""
+    passive_joints: frozenset[str] = frozenset()
+    """Joints without a motor."""
+
+
+def read_srdf(source: str | Path) -> Semantics:
+    """Read an SRDF file, or SRDF text (it starts with '<')."""
+    if not isinstance(source, str | Path) or not str(source).strip():
+        raise InvalidInput(f'srdf = {shown(source)}: expected a path or SRDF text')
+    is_text = isinstance(source, str) and is_xml(source)
+    place = 'SRDF text' if is_text else str(source)
+    root = parse_xml(str(source).strip() if is_text else read_text(Path(source)), place)
+    if root.tag != 'robot':
+        raise RobotDescriptionError(f'{place}: the root element is <{root.tag}>, expected <robot>')
+    passive = frozenset(joint.get('name', '') for joint in root.iterfind('passive_joint'))
+    end_effectors = []
+    for effector in root.iterfind('end_effector'):
+        link = effector.get('parent_link')
+        if not link:
+            raise RobotDescriptionError(
+                f'{place}: end_effector {effector.get("name")!r} has no parent_link'
+            )
+        end_effectors.append(link)
+    unique = tuple(dict.fromkeys(end_effectors))  # two groups may end in one link
+    poses = _poses(root, place)
+    disabled = set()
+    for pair in root.iterfind('disable_collisions'):
+        links = pair.get('link1'), pair.get('link2')
+        if not all(links):
+            raise RobotDescriptionError(f'{place}: a disable_collisions without link1 and link2')
+        disabled.add(frozenset(str(link) for link in links))
+    return Semantics(unique, poses, frozenset(disabled), passive)
+
+
+def _poses(root: Element, place: str) -> Mapping[str, JointValues]:
+    """Return the poses; a name given to several groups is one pose of all their joints."""
+    poses: dict[str, dict[str, tuple[float, ...]]] = {}
+    for state in root.iterfind('group_state'):
+        name = state.get('name')
+        if not name:
+            raise RobotDescriptionError(f'{place}: a group_state has no name')
+        pose = poses.setdefault(name, {})
+        for element in state.iterfind('joint'):
+            joint, text = element.get('name', ''), element.get('value', '')
+            values = tuple(parse_number(part) for part in text.split())
+            if not all(map(math.isfinite, values)):
+                raise RobotDescriptionError(
+                    f'{place}: group_state {name!r}, {element.get("name")!r}: '
+                    f'value = {shown(text)}, expected numbers'
+                )
+            pose[joint] = values
+    return poses

@@ -28,16 +28,9 @@ OUTPUT_TAIL = 3000
 
 
 class SimulationClient:
-    """A simulation as a process on a ROS domain of its own, and a node in this process.
+    """A simulation as a process on a ROS domain of its own, and a `node` in this process.
 
-    Args:
-        folder: for logs.
-        name: of the node here.
-
-    Attributes:
-        node: the node here.
-        simulation: the process, from `start` on.
-        domain: environment of the processes that may meet this simulation.
+    Logs go to `folder`. `domain` is the environment of processes that may meet the simulation.
     """
 
     def __init__(self, folder: Path, name: str = 'client') -> None:
@@ -66,8 +59,6 @@ class SimulationClient:
         self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
-    # ---------------------------------------------------------------- waiting
-
     def spin(self, seconds: float) -> None:
         """Serve callbacks for some wall time."""
         end = time.perf_counter() + seconds
@@ -75,11 +66,7 @@ class SimulationClient:
             self._executor.spin_once(left)
 
     def wait(self, condition: Callable[[], bool], what: str, timeout: float = TIMEOUT) -> None:
-        """Serve callbacks until `condition` holds.
-
-        Raises:
-            TimeoutError: it does not, or the simulation has ended; quotes its output.
-        """
+        """Serve callbacks until `condition` holds; raise TimeoutError if that takes too long."""
         end = time.perf_counter() + timeout
         while not condition():
             left = end - time.perf_counter()
@@ -96,8 +83,6 @@ class SimulationClient:
     def output_tail(self) -> str:
         """Return the end of the output of the simulation."""
         return self.simulation.output()[-OUTPUT_TAIL:]
-
-    # ---------------------------------------------------------------- services
 
     def call(self, name: str, kind: Any, request: Any, timeout: float = CALL_TIMEOUT) -> Any:
         """Return the response of a service."""
@@ -132,8 +117,6 @@ class SimulationClient:
             if not result.successful:
                 raise ValueError(result.reason)
         return self.call(f'/{NODE}/step', Trigger, Trigger.Request(), timeout)
-
-    # ---------------------------------------------------------------- parameters
 
     def set(self, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """Set parameters in one request; return the result with `successful` and `reason`."""

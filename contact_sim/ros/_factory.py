@@ -19,7 +19,7 @@ from contact_sim.collision._terrain import (
     Terrain,
     as_terrain,
 )
-from contact_sim.constraints._table import (
+from contact_sim.constraints._constraint_rows import (
     KINDS,
     constraint_from_dict,
     constraint_table,
@@ -36,12 +36,19 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart
 from contact_sim.robot._standing_pose import STANDING
 from contact_sim.robot._urdf import parse_number
-from contact_sim.ros._parameters import ConstraintNames, ConstraintParameters
+from contact_sim.ros._parameters import (
+    ActuatorParameters,
+    ConstraintNames,
+    ConstraintParameters,
+    ControllerParameters,
+    JointGainParameters,
+)
 from contact_sim.ros._robots import NAME
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import lift, standing_on
 from contact_sim.terrain._generator import READY_MADE, ground_from_file, ready_made
-from contact_sim.topics._sensor_set import RECORDED_AS
+from contact_sim.topics._robot_topics import RECORDED_AS, check_sensors
+from contact_sim.topics._table import publish_periods
 
 GROUP = 'constraints'
 FEEDBACK = 'alpha', 'kp', 'kd'
@@ -50,6 +57,26 @@ FIELDS: tuple[ParameterField, ...] = declared_parameters(ConstraintParameters)
 CONSTRAINT_FORM = (
     "expected name: field=value field=value, such as 'stand: kind=frame_anchor frame=trunk'"
 )
+
+
+def groups_by_name(settings: Settings, joints: Iterable[str]) -> dict[str, type[Parameters]]:
+    """Return the parameter groups that exist per joint, controller and constraint."""
+    return (
+        {f'gains.{name}': JointGainParameters for name in joints}
+        | {f'actuators.{name}': ActuatorParameters for name in joints}
+        | {f'lockstep.{name}': ControllerParameters for name in settings['lockstep'].controllers}
+        | constraint_groups(settings[GROUP].names)
+    )
+
+
+def check_settings(robot: RobotModel, settings: Settings) -> None:
+    """Refuse settings that do not go together."""
+    publish_periods(settings['publish_rate'], settings[''].time_step)
+    chosen_contact_model(settings)
+    robot.reference_configuration(settings[''].reference_pose)
+    chosen_shadows(settings)
+    check_sensors(robot, settings)
+    check_constraints(robot, settings)
 
 
 def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
@@ -91,10 +118,7 @@ def recorder_of(
 def start_configuration(
     sim: Simulator, settings: Settings, terrain: Terrain | None = None
 ) -> Array:
-    """Return the reference pose of every robot above the ground, at its place, q of shape (nq,).
-
-    It is moved onto the constraints in force. `terrain` is by default that of `sim`.
-    """
+    """Return the reference pose of every robot on the ground and the constraints, shape (nq,)."""
     common, ground = settings[''], terrain or sim.terrain
     where = common.initial_x, common.initial_y
     q = standing_on(sim.robot, ground, common.reference_pose, *where).copy()
@@ -140,18 +164,16 @@ def chosen_terrain(settings: Settings) -> Terrain:
 
 
 def groove(angle: float, heading: float) -> Planes:
-    """Return two planes of a slope [rad] that fall towards a level line through the origin.
-
-    The line has the direction `heading` about the world z axis [rad], 0 = +x.
-    """
+    """Return two slopes that fall towards a level line in the direction of `heading` [rad]."""
     across = (-math.sin(angle) * math.sin(heading), math.sin(angle) * math.cos(heading))
     up = math.cos(angle)
     return Planes((((*across, up), 0.0), ((-across[0], -across[1], up), 0.0)))
 
 
-def chosen_contact_model(settings: Settings) -> ContactModel:
-    """Return the contact model that the settings name, with its parameters."""
-    return _contact_model(settings['contact'].model, settings)
+def chosen_contact_model(settings: Settings, name: str = '') -> ContactModel:
+    """Return the contact model in the settings, or that of a name, with its parameters."""
+    chosen = name or settings['contact'].model
+    return CONTACT_MODELS[chosen](**vars(settings[f'contact.{chosen}']))
 
 
 def chosen_shadows(settings: Settings) -> list[ContactModel]:
@@ -159,11 +181,7 @@ def chosen_shadows(settings: Settings) -> list[ContactModel]:
     names = settings['contact'].shadow
     if len(set(names)) < len(names):
         raise InvalidInput(f'contact.shadow = {list(names)}: every contact model only once')
-    return [_contact_model(name, settings) for name in names]
-
-
-def _contact_model(name: str, settings: Settings) -> ContactModel:
-    return CONTACT_MODELS[name](**vars(settings[f'contact.{name}']))
+    return [chosen_contact_model(settings, name) for name in names]
 
 
 # -------------------------------------------------------------------- bilateral constraints
@@ -257,11 +275,17 @@ def _described(name: str, settings: Settings) -> Constraint:
             raise UnknownName('kind', parameters.kind, KINDS)
         fields = {field.name: field for field in dataclasses.fields(KINDS[parameters.kind])}
         takes = {*fields, *FEEDBACK} if 'stabilisation' in fields else set(fields)
+        needed = {
+            field.name
+            for field in fields.values()
+            if field.default is field.default_factory is dataclasses.MISSING
+        }
         words: dict[str, Any] = {'kind': parameters.kind, 'name': name}
         for field in FIELDS:
             value = getattr(parameters, field.name)
-            required = field.name in fields and _is_required(fields[field.name])
-            if field.name in OF_EVERY_KIND or (value == field.default and not required):
+            if field.name in OF_EVERY_KIND or (
+                value == field.default and field.name not in needed
+            ):
                 continue
             if field.name not in takes:
                 has = {field.name for field in FIELDS} & takes
@@ -275,11 +299,6 @@ def _described(name: str, settings: Settings) -> Constraint:
             feedback = {key: words.pop(key) for key in FEEDBACK if key in words}
             words |= {'stabilisation': feedback} if feedback else {}
         return constraint_from_dict(words)
-
-
-def _is_required(field: dataclasses.Field[Any]) -> bool:
-    missing = dataclasses.MISSING
-    return field.default is missing and field.default_factory is missing
 
 
 @contextmanager

@@ -20,13 +20,7 @@ from contact_sim._types import Mask
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import Settings
 from contact_sim.robot._several_robots import SEPARATOR
-from contact_sim.ros._joint_commands import (
-    ALL,
-    SECOND,
-    CommandBuffer,
-    PartialCommand,
-    TrajectoryCommand,
-)
+from contact_sim.ros._commands import ALL, SECOND, CommandBuffer, PartialCommand, TrajectoryCommand
 from contact_sim.ros._parameters import LockstepParameters
 
 LARGEST_LEAD = SECOND
@@ -53,11 +47,9 @@ class Verdict(enum.Enum):
 class Arrival:
     """A message: a command or an acknowledgement of some joints, and its stamp."""
 
-    stamp: int | None
-    """[ns]; None for the next instant, whichever that is."""
+    stamp: int | None  # [ns]; None for the next instant, whichever that is
     joints: Mask
-    command: PartialCommand | TrajectoryCommand | None
-    """None for an acknowledgement: its joints keep their command."""
+    command: PartialCommand | TrajectoryCommand | None  # None: an acknowledgement
 
     def is_for(self, instant: int) -> bool:
         """Return whether it counts for an instant [ns]."""
@@ -65,16 +57,13 @@ class Arrival:
 
 
 def owned_joints(settings: Settings, joint_names: Sequence[str]) -> dict[str, Mask]:
-    """Return which joints each controller of `lockstep.controllers` owns, masks (n_joints,).
-
-    A controller that is named after one of several robots owns all joints of it. Every controller
-    needs joints, and no joint may have two controllers.
-    """
+    """Return which joints each controller of `lockstep.controllers` owns, masks (n_joints,)."""
     names = list(joint_names)
     owned: dict[str, Mask] = {}
     taken: dict[str, str] = {}
     for controller in settings['lockstep'].controllers:
         place = f'lockstep.{controller}.joints'
+        # a controller that is named after one of several robots owns all joints of it
         of_robot = [name for name in names if name.startswith(f'{controller}{SEPARATOR}')]
         joints = settings[f'lockstep.{controller}'].joints or of_robot
         if not joints:
@@ -93,17 +82,8 @@ class Lockstep:
     """Holds commands until their instant, and the loop until its commands.
 
     Callbacks call `take` (through the command buffer) and `acknowledge`, the loop everything else.
-
-    Args:
-        commands: takes the commands of an instant once they may act.
-        joint_names: all actuated joints.
-        owned: joints by controller; empty for one nameless controller of all joints.
-        log: called with a line when commands do not come in time.
-
-    Attributes:
-        enabled: whether commands are waited for.
-        timeouts: how often they did not come in time.
-        late: messages whose step had been taken without them.
+    `owned` has the joints by controller; it is empty for one nameless controller of all joints.
+    `log` is called with a line when commands do not come in time.
     """
 
     def __init__(
@@ -128,12 +108,13 @@ class Lockstep:
         self._now = self._horizon = 0
         self._served = -1  # the last instant that was stepped from
         self._waiting_since: float | None = None
-        self.enabled = False
-        self.timeouts = self.late = 0
+        self.enabled = False  # commands are waited for
+        self.timeouts = 0  # how often they did not come in time
+        self.late = 0  # messages whose step had been taken without them
 
     def configure(self, parameters: LockstepParameters, now: int) -> None:
         """Follow other parameters from simulated time `now` [ns] on."""
-        self._parameters = parameters
+        self.parameters = parameters
         if parameters.enabled and not self.enabled:
             self.restart(now)
         self.enabled = parameters.enabled
@@ -141,8 +122,6 @@ class Lockstep:
             self._commands.deliver = self.take
         else:
             self._commands.deliver_at_once()
-
-    # ---------------------------------------------------------------- callbacks
 
     def take(self, command: PartialCommand | TrajectoryCommand, stamp: int | None) -> None:
         """Keep a command for its instant; a stamp of 0 means the next one."""
@@ -159,8 +138,7 @@ class Lockstep:
     def acknowledge(self, controller: str, stamp: int | None, joints: slice = ALL) -> None:
         """Take note that a controller leaves its joints as they are until `stamp` [ns].
 
-        The name '' stands for all controllers that own any of `joints`, a stamp of 0 or None for
-        the next instant.
+        '' stands for all controllers that own any of `joints`, 0 or None for the next instant.
         """
         if not self.enabled:
             return
@@ -185,9 +163,12 @@ class Lockstep:
                 )
             self._heard |= arrival.joints
             self._lost &= ~arrival.joints  # it is alive: wait for it from now on
-            if stamp is not None and (stamp <= self._served or self._is_of_before(stamp)):
-                self.late += 1
-                return
+            if stamp is not None:
+                # late, or the answer to a state from before time was set back
+                before = any(after < stamp <= upto for after, upto in self._before_resets)
+                if stamp <= self._served or (before and stamp > self._horizon):
+                    self.late += 1
+                    return
             if len(self._queue) == LONGEST_QUEUE:
                 raise InvalidInput(f'{LONGEST_QUEUE} commands are waiting for their instant')
             self._queue.append(arrival)
@@ -195,27 +176,20 @@ class Lockstep:
             if self._waiting_since is not None and not self._missing().any():
                 self._at_rest.wait(HANDOVER)
 
-    def _is_of_before(self, stamp: int) -> bool:
-        """Return whether a stamp [ns] answers a state from before time was set back."""
-        answers = any(after < stamp <= upto for after, upto in self._before_resets)
-        return answers and stamp > self._horizon
-
-    # ---------------------------------------------------------------- the loop
-
     def is_instant(self, tick: int) -> bool:
         """Return whether the step after the `tick`-th needs commands."""
-        return self.enabled and tick % self._parameters.period == 0
+        return self.enabled and tick % self.parameters.period == 0
 
     @property
     def period(self) -> int:
         """Steps between two instants, 0 where there are none."""
-        return self._parameters.period if self.enabled else 0
+        return self.parameters.period if self.enabled else 0
 
     def restart(self, now: int, published: int = 0) -> None:
         """Forget commands: the state was set anew, at simulated time `now` [ns].
 
-        `published` is the last stamp [ns] of a state that was published before. Where time goes
-        back, answers to these states that are still under way are no commands ahead of time.
+        Where time goes back, answers that are under way to states that were published before, up
+        to the stamp `published` [ns], are no commands ahead of time.
         """
         with self._news:
             self._queue.clear()
@@ -231,7 +205,10 @@ class Lockstep:
                 return Verdict.STEP
             missing = self._missing()
             if missing.any():
-                self._wait()
+                if self._waiting_since is None:
+                    self._waiting_since = time.perf_counter()
+                self._at_rest.notify_all()
+                self._news.wait(min(SLICE, max(self._left(), 0.0)))
                 missing = self._missing()
             if not missing.any():
                 self._serve()
@@ -269,11 +246,6 @@ class Lockstep:
         with self._news:
             return self._named(self._missing())
 
-    @property
-    def policy(self) -> str:
-        """Policy for commands that do not come."""
-        return self._parameters.policy
-
     def _named(self, chosen: Mask) -> tuple[str, ...]:
         return tuple(self._names[k] for k in np.flatnonzero(chosen))
 
@@ -285,18 +257,11 @@ class Lockstep:
                 missing &= ~arrival.joints
         return missing
 
-    def _wait(self) -> None:
-        if self._waiting_since is None:
-            self._waiting_since = time.perf_counter()
-        self._at_rest.notify_all()
-        end = time.perf_counter() + min(SLICE, max(self._left(), 0.0))
-        self._news.wait(end - time.perf_counter())
-
     def _left(self) -> float:
         """Return the wall seconds for which the loop goes on waiting."""
-        patience = self._parameters.timeout
-        if self.misses_somebody and self._parameters.start_timeout:
-            patience = self._parameters.start_timeout
+        patience = self.parameters.timeout
+        if self.misses_somebody and self.parameters.start_timeout:
+            patience = self.parameters.start_timeout
         return patience - self.waited
 
     def _serve(self) -> None:
@@ -318,12 +283,12 @@ class Lockstep:
         waited, self._waiting_since = self.waited, None
         self._log(
             f'lockstep: no command for {", ".join(self._named(missing))} within {waited:.3g} s '
-            f'at t = {self._now / SECOND:.9g} s: {self.policy}'
+            f'at t = {self._now / SECOND:.9g} s: {self.parameters.policy}'
         )
-        if self.policy == 'pause':
+        if self.parameters.policy == 'pause':
             return Verdict.PAUSE
         self._lost |= missing
-        if self.policy == 'zero':
+        if self.parameters.policy == 'zero':
             self._commands.release(missing)
         self._serve()
         return Verdict.STEP

@@ -15,12 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
-from contact_sim.ros._joint_commands import CommandBuffer
+from contact_sim.ros._commands import CommandBuffer, Pushes
 from contact_sim.ros._lockstep import Lockstep, Verdict
 from contact_sim.ros._publishers import Outputs
-from contact_sim.ros._pushes import Pushes
-from contact_sim.simulation._loop import Pacer, Request
 from contact_sim.simulation._report import TouchGuard
+from contact_sim.simulation._running import Pacer, Request
 from contact_sim.simulation._simulator import Simulator, resume
 from contact_sim.step._problem import STATUSES
 from contact_sim.topics._table import nanoseconds
@@ -56,18 +55,12 @@ class StepTakesLong(ContactSimError):
 
 @dataclass
 class StepRequest:
-    """Steps to be taken as fast as possible.
+    """Steps to be taken as fast as possible."""
 
-    Attributes:
-        left: steps still to be taken.
-        at_end: called at the end with the reason why not all were taken, '' if they were.
-        after_step: called with `left` after each step, once its messages are published; returns
-            whether to go on.
-    """
-
-    left: int
-    at_end: Callable[[str], None]
+    left: int  # steps still to be taken
+    at_end: Callable[[str], None]  # called with the reason why not all were taken, '' if they were
     after_step: Callable[[int], bool] | None = None
+    """Called with `left` after each step, once its messages are published; whether to go on."""
 
 
 @dataclass
@@ -76,37 +69,17 @@ class Tally:
 
     statuses: list[int] = field(default_factory=lambda: [0] * len(STATUSES))
     """Number of steps that ended with each solver status, by its code."""
-    switches: int = 0
-    """Number of switches of the contact model."""
-    last_switch: str = 'none'
-    """The models before and after it, and its simulated time."""
-    failure: str = ''
-    """Reason why the simulation stopped stepping; empty while it steps."""
-    recording: str = ''
-    """Reason why recording has ended before the simulation; empty while it has not."""
+    switches: int = 0  # of the contact model
+    last_switch: str = 'none'  # the models before and after it, and its simulated time
+    failure: str = ''  # why the simulation stopped stepping; empty while it steps
+    recording: str = ''  # why recording ended before the simulation; empty while it has not
 
 
 class Loop:
     """Steps one simulation: continuously, not at all while it is paused, or on request.
 
-    Args:
-        sim: the simulation.
-        commands: joint commands.
-        lockstep: decides which commands a step waits for.
-        pushes: wrenches on links.
-        outputs: publishes messages.
-        pacer: keeps simulated time to wall time.
-        report_failure: called with the reason when the simulation cannot go on.
-        diagnose: called once per wall second.
-
-    Attributes:
-        paused: whether time stands still; steps are taken on request.
-        when_at_rest: called when time begins to stand still, and after requested steps.
-        guard: links whose touch ends the run, until the next reset.
-        clock_follower: the clock of another simulation that time keeps to; None: the wall clock.
-        feed: newest step for the viewer; None: there is no viewer.
-        tally: counts, and why the simulation stopped, if it did.
-        watchdog: reports what takes long.
+    `report_failure` is called with the reason when the simulation cannot go on, `diagnose` once
+    per wall second.
     """
 
     def __init__(
@@ -120,16 +93,17 @@ class Loop:
         report_failure: Callable[[str], None],
         diagnose: Callable[[], None],
     ) -> None:
-        self._sim, self._commands, self._lockstep = sim, commands, lockstep
-        self._pushes, self._outputs, self._pacer = pushes, outputs, pacer
+        self.commands, self.lockstep, self.pushes = commands, lockstep, pushes
+        self._sim, self._outputs, self._pacer = sim, outputs, pacer
         self._report_failure, self._diagnose = report_failure, diagnose
         continuous = sim.robot.continuous_joints
         self._continuous = continuous if continuous.any() else None
-        self.paused = False
+        self.paused = False  # time stands still; steps are taken on request
+        # called when time begins to stand still, and after requested steps
         self.when_at_rest: Callable[[], None] = lambda: None
-        self.guard = TouchGuard(sim.robot, ())
-        self.clock_follower: ClockFollower | None = None
-        self.feed: Feed | None = None
+        self.guard = TouchGuard(sim.robot, ())  # links whose touch ends the run
+        self.clock_follower: ClockFollower | None = None  # None: time keeps to the wall clock
+        self.feed: Feed | None = None  # newest step for the viewer, where there is one
         self.tally = Tally()
         self.watchdog = Watchdog(self._diagnose_if_due)
         self._diagnosing = threading.Lock()
@@ -143,13 +117,12 @@ class Loop:
     # ---------------------------------------------------------------- from other threads
 
     def between_steps(self, action: Callable[[], None]) -> None:
-        """Have the loop run `action` between two steps, and wait until it has.
+        """Have the loop run `action` between two steps; wait for it, and raise what it raises.
 
-        What `action` raises is raised here. StepTakesLong is raised, and nothing done, where the
-        step under way takes longer than PATIENCE.
+        StepTakesLong is raised, and nothing done, where a step takes longer than PATIENCE.
         """
         request = Request(action)
-        self._enqueue(request.serve)
+        self.after_step(request.serve)
         while not request.done.wait(0.1) and not self._ended:
             if self.watchdog.seconds > PATIENCE and request.withdraw():
                 raise StepTakesLong(f'{self.watchdog.complaint}; nothing was changed')
@@ -158,15 +131,12 @@ class Loop:
 
     def after_step(self, action: Callable[[], None]) -> None:
         """Have the loop run `action`, which raises nothing, between two steps; do not wait."""
-        self._enqueue(action)
+        self._requests.put(action)
+        self.lockstep.wake()
 
     def request_steps(self, request: StepRequest) -> None:
         """Have the loop take steps as fast as it can, after those that were requested before."""
-        self._enqueue(lambda: self._step_requests.append(request))
-
-    def _enqueue(self, request: Callable[[], None]) -> None:
-        self._requests.put(request)
-        self._lockstep.wake()
+        self.after_step(lambda: self._step_requests.append(request))
 
     def pace(self) -> tuple[float, float]:
         """Return the wall time of the last step [s] and the real-time factor [-]."""
@@ -182,26 +152,16 @@ class Loop:
         if paused:
             self.when_at_rest()
 
-    def set_factor(self, factor: float) -> None:
-        """Run at another real-time factor, 0 for as fast as possible."""
-        self._pacer.restart(self._sim.time, factor)
-
-    def end_pushes(self) -> None:
-        """Let nothing push the robot any more."""
-        self._pushes.clear()
-
     def announce_new_state(self, failure_ends: bool = True) -> None:
         """Publish a state that was set, and begin anew from it."""
         if failure_ends:
             self.tally.failure = ''
-        self._pushes.clear()
-        self._lockstep.restart(nanoseconds(self._sim.time), self._outputs.last_stamp)
+        self.pushes.clear()
+        self.lockstep.restart(nanoseconds(self._sim.time), self._outputs.last_stamp)
         self._pacer.restart(self._sim.time)
         self._rejoin()
-        self._outputs.clear_markers()
-        self._outputs.follow_ground()
         report = self._sim.last_report
-        self._outputs.publish_state(report)
+        self._outputs.publish_new_state(report)
         if self.feed is not None:
             self.feed.latest = report, {}
 
@@ -220,7 +180,9 @@ class Loop:
                 if self._step_requests:
                     self._take_requested_step()
                 elif self.paused or self.tally.failure:
-                    self._stand_still()
+                    self._keep_clock_alive()
+                    self._pacer.restart(self._sim.time)
+                    time.sleep(IDLE)
                 elif self._wait() and self._may_step():
                     self._step()
         finally:
@@ -245,11 +207,6 @@ class Loop:
             self._diagnose()
         finally:
             self._diagnosing.release()
-
-    def _stand_still(self) -> None:
-        self._keep_clock_alive()
-        self._pacer.restart(self._sim.time)
-        time.sleep(IDLE)
 
     def _keep_clock_alive(self) -> None:
         now = time.perf_counter()
@@ -298,12 +255,8 @@ class Loop:
             if self._may_step():
                 self._step()
                 request.left -= not self.tally.failure
-                go_on = (
-                    self.tally.failure
-                    or not request.after_step
-                    or request.after_step(request.left)
-                )
-                if request.left and not go_on:
+                after = request.after_step if not self.tally.failure else None
+                if after is not None and not after(request.left) and request.left:
                     reason = f'cancelled, {request.left} steps left'
             elif self._gave_up:
                 reason = f'no command in time, paused at t = {self._sim.time:.9g} s'
@@ -316,7 +269,7 @@ class Loop:
 
     def _may_step(self) -> bool:
         """Return whether the next step has its commands; waits a little for them."""
-        lockstep, now = self._lockstep, self._sim.time
+        lockstep, now = self.lockstep, self._sim.time
         if not lockstep.enabled:
             return True
         tick = round(now / self._sim.time_step)
@@ -330,15 +283,11 @@ class Loop:
             self.set_paused(True)
             self._outputs.forget_instant()
         elif verdict is Verdict.WAIT and lockstep.waited > SILENCE:
-            self._while_commands_are_missing()
+            self._keep_clock_alive()
+            if lockstep.waited > self._next_reminder and lockstep.misses_somebody:
+                self._outputs.forget_instant()  # repeat the state: a controller has not answered
+                self._next_reminder = lockstep.waited + REMINDER
         return verdict is Verdict.STEP
-
-    def _while_commands_are_missing(self) -> None:
-        """Keep the clock alive; repeat the state for controllers that have not answered yet."""
-        self._keep_clock_alive()
-        if self._lockstep.waited > self._next_reminder and self._lockstep.misses_somebody:
-            self._outputs.forget_instant()
-            self._next_reminder = self._lockstep.waited + REMINDER
 
     def _yield(self) -> None:
         if self._sim.step_count % YIELD_STEPS == 0:
@@ -349,9 +298,9 @@ class Loop:
         sim, robot = self._sim, self._sim.robot
         position, velocity = robot.joint_positions(sim.q), robot.joint_velocities(sim.v)
         now = nanoseconds(sim.time)
-        command = self._commands.at(now, position, velocity)
+        command = self.commands.at(now, position, velocity)
         effort = command.effort_at(position, velocity, self._continuous)
-        wrenches = self._pushes.acting(now)
+        wrenches = self.pushes.acting(now)
         self.watchdog.begin('the step from', sim.time)
         try:
             report = sim.step(effort, wrenches)
@@ -376,13 +325,10 @@ class ClockFollower:
 
     Own time is set when the first message arrives, where the other time is set, and after own
     time stood still. A simulation that cannot keep up falls behind and skips nothing.
-
-    Attributes:
-        time: of the other simulation [s]; None before the first message.
     """
 
     def __init__(self) -> None:
-        self.time: float | None = None
+        self.time: float | None = None  # of the other simulation [s]
         self._jumped = False
 
     def receive(self, time: float) -> None:
@@ -411,20 +357,15 @@ class ClockFollower:
 class Watchdog:
     """Measures for how long the loop has been busy with a step, or a request between two steps.
 
-    Args:
-        report: called again and again, from a thread of its own, while that takes long.
-
-    Attributes:
-        long: number of steps and requests that took long.
-        last: wall time of the last one [s].
+    `report` is called again and again, from a thread of its own, while that takes long.
     """
 
     def __init__(self, report: Callable[[], None]) -> None:
         self._report = report
         self._current: tuple[str, float, float] | None = None  # what, simulated, wall time
         self._ended = threading.Event()
-        self.long = 0
-        self.last = 0.0
+        self.long = 0  # number of steps and requests that took long
+        self.last = 0.0  # wall time of the last one [s]
 
     def begin(self, what: str, simulated: float) -> None:
         """Note that the loop is busy from now on, at simulated time [s]."""

@@ -42,10 +42,8 @@ def full_name(prefix: str, name: str) -> str:
 class ParameterServer:
     """Declares parameter groups on a node and keeps their values as checked dataclasses.
 
-    Args:
-        node: the node that owns the parameters.
-        check: called with the settings of a request; raises ContactSimError to refuse.
-        apply: called with these settings and the prefixes that changed; may refuse likewise.
+    `check` is called with the settings of a request and raises ContactSimError to refuse, `apply`
+    with these settings and the prefixes that changed; it may refuse likewise.
     """
 
     def __init__(
@@ -63,7 +61,7 @@ class ParameterServer:
         """Declare groups by prefix; start values come from the command line and YAML files."""
         for prefix, cls in groups.items():
             values = {
-                field.name: self._declare_one(prefix, field)
+                field.name: self._declare_one(full_name(prefix, field.name), field)
                 for field in declared_parameters(cls)  # type: ignore[arg-type]
             }
             try:
@@ -95,29 +93,25 @@ class ParameterServer:
 
     def restore(self, settings: Settings) -> None:
         """Return to settings from before changes that were accepted, and could not be applied."""
-        changed = [
-            ros_parameter(full_name(prefix, name), self._fields[full_name(prefix, name)], value)
+        changed = {
+            full_name(prefix, name): value
             for prefix, group in settings.items()
             for name, value in vars(group).items()
             if value != getattr(self.settings[prefix], name)
-        ]
+        }
         self.settings, self._restoring = settings, True
         try:
-            self._node.set_parameters_atomically(changed)
+            self.change(changed)
         finally:
             self._restoring = False
 
-    def _declare_one(self, prefix: str, field: ParameterField) -> Any:
-        name = full_name(prefix, field.name)
+    def _declare_one(self, name: str, field: ParameterField) -> Any:
         self._fields[name] = field
-        if field.default == ():
-            return self._declare_list(name, field)
-        start = list(field.default) if is_list(field) else field.default
-        value = self._node.declare_parameter(name, start, parameter_descriptor(field)).value
-        return tuple(without_blanks(value)) if is_list(field) else value
-
-    def _declare_list(self, name: str, field: ParameterField) -> Any:
-        """Declare a list that is empty by default, first its type, which [] does not determine."""
+        if field.default != ():
+            start = list(field.default) if is_list(field) else field.default
+            value = self._node.declare_parameter(name, start, parameter_descriptor(field)).value
+            return tuple(without_blanks(value)) if is_list(field) else value
+        # a list that is empty by default: first its type, which [] does not determine
         if is_list(field, of=float):  # whole numbers, and one alone, are of other types
             any_type = ParameterDescriptor(dynamic_typing=True)
             value = self._node.declare_parameter(name, [], any_type).value
@@ -139,7 +133,6 @@ class ParameterServer:
         ]
 
     def _on_set(self, requested: list[Parameter]) -> SetParametersResult:
-        """Accept all of a request or nothing of it."""
         if self._restoring:
             return SetParametersResult(successful=True)
         changed = dict(self.settings)

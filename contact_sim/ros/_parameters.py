@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from contact_sim.collision._terrain import TERRAINS
-from contact_sim.constraints._table import KINDS
+from contact_sim.constraints._constraint_rows import KINDS
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics._integration import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.ros._robots import NOT_SET, RobotParameters
 from contact_sim.terrain._generator import READY_MADE
-from contact_sim.topics._sensor_set import GROUPS, FrameParameters
+from contact_sim.topics._robot_topics import GROUPS, FrameParameters
 from contact_sim.topics._table import PublishRateParameters
 
 GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder', *READY_MADE, 'file')
@@ -146,32 +146,24 @@ class FrictionParameters(Parameters):
     mu: float = parameter(0.8, '-', 'friction coefficient of every foot', at_least=0.0, live=True)
 
 
+def _gain(unit: str, meaning: str) -> Any:
+    return parameter(0.0, unit, meaning, at_least=0.0, at_most=LARGEST_GAIN, live=True)
+
+
 @dataclass(frozen=True)
 class GainParameters(Parameters):
     """PD gains with which joint_commands and the standing pose are followed."""
 
-    p: float = parameter(
-        0.0, 'N m/rad', 'position gain; 0: the default of the robot', at_least=0.0,
-        at_most=LARGEST_GAIN, live=True,
-    )  # fmt: skip
-    d: float = parameter(
-        0.0, 'N m s/rad', 'velocity gain; 0: the default of the robot', at_least=0.0,
-        at_most=LARGEST_GAIN, live=True,
-    )  # fmt: skip
+    p: float = _gain('N m/rad', 'position gain; 0: the default of the robot')
+    d: float = _gain('N m s/rad', 'velocity gain; 0: the default of the robot')
 
 
 @dataclass(frozen=True)
 class JointGainParameters(Parameters):
     """PD gains of one joint."""
 
-    p: float = parameter(
-        0.0, 'N m/rad', 'position gain of this joint; 0: as gains.p', at_least=0.0,
-        at_most=LARGEST_GAIN, live=True,
-    )  # fmt: skip
-    d: float = parameter(
-        0.0, 'N m s/rad', 'velocity gain of this joint; 0: as gains.d', at_least=0.0,
-        at_most=LARGEST_GAIN, live=True,
-    )  # fmt: skip
+    p: float = _gain('N m/rad', 'position gain of this joint; 0: as gains.p')
+    d: float = _gain('N m s/rad', 'velocity gain of this joint; 0: as gains.d')
 
 
 def _actuator(unit: str, meaning: str, largest: float = LARGEST_ACTUATOR_NUMBER) -> Any:
@@ -218,13 +210,9 @@ class TerrainParameters(Parameters):
 
     type: str = parameter('plane', '', 'kind of ground', choices=GROUNDS, live=True)
     angle: float = parameter(
-        0.0,
-        'rad',
-        'slope of inclined_plane, and of both sides of groove',
-        above=-1.57,
-        below=1.57,
-        live=True,
-    )
+        0.0, 'rad', 'slope of inclined_plane, and of both sides of groove', above=-1.57,
+        below=1.57, live=True,
+    )  # fmt: skip
     heading: float = parameter(
         0.0, 'rad', 'direction in which inclined_plane falls, and along which groove and cylinder '
         'run, about z; 0: +x', live=True,
@@ -233,11 +221,9 @@ class TerrainParameters(Parameters):
         10.0, 'm', 'radius of sphere and cylinder', above=0.0, at_most=1e6, live=True
     )
     hollow: bool = parameter(
-        False,
-        '',
-        'the robot is inside of sphere (a bowl) or cylinder (a pipe), not on top',
+        False, '', 'the robot is inside of sphere (a bowl) or cylinder (a pipe), not on top',
         live=True,
-    )
+    )  # fmt: skip
     difficulty: float = parameter(
         0.5, '-', 'of ground from stairs to boxes: from easiest to hardest', at_least=0.0,
         at_most=1.0, live=True,
@@ -246,11 +232,9 @@ class TerrainParameters(Parameters):
         0, '', 'of the same: the same seed, the same ground', at_least=0, live=True
     )
     file: str = parameter(
-        '',
-        '',
-        'what type file loads: YAML of a generator, heights .npy or .png, or a mesh',
+        '', '', 'what type file loads: YAML of a generator, heights .npy or .png, or a mesh',
         live=True,
-    )
+    )  # fmt: skip
     horizontal_scale: float = parameter(
         0.1, 'm', 'distance between heights of a file', above=0.0, live=True
     )

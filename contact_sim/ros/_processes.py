@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
 
 DOMAINS = range(10, 101)
 """Domain ids whose ports lie below those that Linux hands out by itself."""
@@ -34,13 +33,10 @@ PATIENCE = 3.0
 """Wall seconds of an end that needs no explanation."""
 
 
-def isolated_environment(domain: int | None = None) -> dict[str, str]:
-    """Return environment variables that keep DDS on this machine and apart from others.
-
-    Without a number it is a domain in which nothing else runs on this machine.
-    """
+def isolated_environment() -> dict[str, str]:
+    """Return environment variables that keep DDS on this machine, in a domain of its own."""
     return {
-        'ROS_DOMAIN_ID': str(free_domain() if domain is None else domain),
+        'ROS_DOMAIN_ID': str(free_domain()),
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
         'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
         'ROS_LOG_DIR': tempfile.gettempdir(),
@@ -50,21 +46,14 @@ def isolated_environment(domain: int | None = None) -> dict[str, str]:
 def free_domain() -> int:
     """Return a ROS domain id in which no participant runs on this machine."""
     first = SPREAD * os.getpid() % len(DOMAINS)
-    free = (domain for domain in (*DOMAINS[first:], *DOMAINS[:first]) if _is_free(domain))
-    domain = next(free, None)
-    if domain is None:
-        raise RuntimeError(f'every ROS domain id in {DOMAINS} is in use on this machine')
-    return int(domain)
-
-
-def _is_free(domain: int) -> bool:
-    """Return whether the port of a domain's first participant can be had (RTPS 9.6.1.1)."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(('', 7400 + 250 * domain + 10))
-        except OSError:
-            return False
-    return True
+    for domain in (*DOMAINS[first:], *DOMAINS[:first]):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:  # the port of the first participant of the domain (RTPS 9.6.1.1)
+                probe.bind(('', 7400 + 250 * domain + 10))
+            except OSError:
+                continue
+            return int(domain)
+    raise RuntimeError(f'every ROS domain id in {DOMAINS} is in use on this machine')
 
 
 def ros_arguments(parameters: dict[str, object]) -> list[str]:
@@ -79,11 +68,8 @@ def ros_arguments(parameters: dict[str, object]) -> list[str]:
 class Process:
     """One node as a process; ends with the `with` block, by its own id.
 
-    Args:
-        program: a module to run with `python -m`, or a command with its first arguments.
-        arguments: command line arguments.
-        environment: variables to add to the present ones.
-        log: file for its output; None: shown.
+    `program` is a module to run with `python -m`, or a command with its first arguments; variables
+    of `environment` are added to the present ones; without a `log` file the output is shown.
     """
 
     def __init__(
@@ -130,20 +116,14 @@ class Process:
     def __enter__(self) -> Process:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
 
 class Interruption:
     """Takes SIGINT and SIGTERM inside a `with` block, which belongs into the main thread.
 
-    `name` is that of the program, for its messages. `on_request` is called once, in another
-    thread, when the first signal has arrived.
+    `on_request` is called once, in another thread, when the first signal has arrived.
     """
 
     def __init__(self, name: str, on_request: Callable[[], None] | None = None) -> None:
@@ -158,18 +138,14 @@ class Interruption:
     def __enter__(self) -> Interruption:
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
-        self._before = {number: signal.signal(number, _ignore) for number in SIGNALS}
+        # a handler that does nothing: the thread gets the signal
+        self._before = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
         self._fd_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         self._thread = threading.Thread(target=self._listen, name='interruption', daemon=True)
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         signal.set_wakeup_fd(self._fd_before)
         for number, handler in self._before.items():
             signal.signal(number, handler)
@@ -202,15 +178,9 @@ class Interruption:
         os.write(2, f'{self._name}: {text}\n'.encode())
 
 
-def _ignore(number: int, frame: FrameType | None) -> None:
-    """Do nothing: the thread of Interruption gets the signal."""
-
-
 def leave(status: int) -> None:
-    """End the process at once, after flushing its output.
-
-    The interpreter's own end takes down the compiler and DDS under threads that are still in them.
-    """
+    """End the process at once, after flushing its output."""
+    # the interpreter's own end takes down the compiler and DDS under threads still in them
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -17,15 +17,13 @@ from contact_sim.parameters import Settings
 from contact_sim.ros._factory import described_constraints
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
-from contact_sim.topics._cdr import DEFINITIONS, fields_of
-from contact_sim.topics._sinks import Channel, Step
+from contact_sim.topics._messages import DEFINITIONS, Channel, Step, fields_of
 from contact_sim.topics._table import (
     CLOCK,
     DIAGNOSTICS,
     GRID_MAP,
     TF,
     TF_STATIC,
-    PublishRateParameters,
     Topic,
     nanoseconds,
     publish_periods,
@@ -40,19 +38,8 @@ STATES = 'odom', 'joint_states', 'imu', 'wrenches'
 """Fields of `publish_rate` from which controllers act."""
 
 
-# --- The sink.
-
-
 class Publisher(Channel):
-    """Publishes serialised messages, and counts those that the network does not take.
-
-    That happens when a subscriber is so slow that nothing can be sent within DDS's time limit.
-
-    Attributes:
-        name: of the topic, as declared.
-        sent: messages sent.
-        lost: messages that could not be sent.
-    """
+    """Publishes serialised messages, and counts those that DDS cannot send: a reader is slow."""
 
     def __init__(self, node: Node, kind: type, topic: Topic) -> None:
         super().__init__(topic)
@@ -76,46 +63,12 @@ class Publisher(Channel):
             self._log.warning(text, throttle_duration_sec=1.0)
 
     def has_subscriber(self) -> bool:
-        """Return whether there is a subscriber."""
+        """Return whether anybody listens."""
         return bool(self._publisher.get_subscription_count())
 
 
-class RosSink:
-    """Makes the publishers of a node.
-
-    Args:
-        node: publishes.
-        clock: publish /clock.
-
-    Attributes:
-        publishers: all of them.
-    """
-
-    def __init__(self, node: Node, clock: bool) -> None:
-        self._node, self._clock = node, clock
-        self.publishers: list[Publisher] = []
-
-    def channel(self, topic: Topic) -> Publisher | None:
-        """Return a publisher; None for /clock if it is not published, and for missing packages."""
-        if topic.name == CLOCK.name and not self._clock:
-            return None
-        try:
-            kind = message_class(topic.type)
-        except ModuleNotFoundError:
-            if topic.name in OPTIONAL:
-                return None
-            raise
-        check_definition(topic.type.replace('/msg/', '/'))
-        self.publishers.append(Publisher(self._node, kind, topic))
-        return self.publishers[-1]
-
-
 def message_class(name: str) -> Any:
-    """Return the class of `package/msg/Name`.
-
-    Raises:
-        ModuleNotFoundError: its package is not installed.
-    """
+    """Return the class of `package/msg/Name`; raise ModuleNotFoundError without its package."""
     package, _, short = name.split('/')
     return getattr(importlib.import_module(f'{package}.msg'), short)
 
@@ -125,11 +78,7 @@ IDL_NAMES = {'bool': 'boolean', 'byte': 'octet', 'float32': 'float', 'float64': 
 
 
 def check_definition(name: str) -> None:
-    """Check that the installed `package/Name` is the one that `_cdr.py` writes.
-
-    Raises:
-        ContactSimError: it has other fields.
-    """
+    """Check that the installed `package/Name` has the fields that `topics/_messages.py` writes."""
     ours = {}
     for field in fields_of(name):
         kind = IDL_NAMES.get(field.type, field.type)
@@ -146,35 +95,22 @@ def check_definition(name: str) -> None:
             check_definition(field.type)
 
 
-# --- Everything that is published, and when.
-
-
 class Outputs:
-    """Publishes what is due after a step, by simulated time.
-
-    Args:
-        node: publishes.
-        sim: the simulation.
-        settings: frames, sensors, rates, constraints.
-
-    Attributes:
-        clock: whether /clock comes from one simulation only.
-        diagnostics: publisher of /diagnostics.
-    """
+    """Publishes what is due after a step, by simulated time; the sink of all topics."""
 
     def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
-        self._sim = sim
+        self._node, self._sim = node, sim
+        self._clock = settings[''].clock == 'publish'
+        self.publishers: list[Publisher] = []
         self._tick = 0
-        self._instant_period = 0
+        self.instant_period = 0  # steps after which states are published, too; 0: as their rates
         self._last_instant: int | None = None
-        self.set_rates(settings['publish_rate'])
-        self.clock = ClockCheck(node, settings[''].clock)
-        sink = self._sink = RosSink(node, clock=settings[''].clock == 'publish')
+        self._periods = publish_periods(settings['publish_rate'], sim.time_step)
         self._topics = SimulationTopics(
-            sim, settings, described_constraints(settings), sink, node.get_name(),
+            sim, settings, described_constraints(settings), self, node.get_name(),
             node.get_fully_qualified_name().lstrip('/'),
         )  # fmt: skip
-        self.diagnostics: Any = sink.channel(DIAGNOSTICS)
+        self.diagnostics: Any = self.channel(DIAGNOSTICS)
         if find_spec('tf2_msgs') is None:
             node.get_logger().info('tf2_msgs is not installed: no TF; the pose is on odom')
         now = nanoseconds(sim.time)
@@ -184,27 +120,24 @@ class Outputs:
         self._topics.rehearse(sim.last_report)
         self._topics.publish_ground(now)
 
-    def set_rates(self, rates: PublishRateParameters) -> None:
-        """Publish at other rates from the next step on."""
-        self._periods = publish_periods(rates, self._sim.time_step)
+    def channel(self, topic: Topic) -> Publisher | None:
+        """Return a publisher; None for /clock if it is not published, and for missing packages."""
+        if topic.name == CLOCK.name and not self._clock:
+            return None
+        try:
+            kind = message_class(topic.type)
+        except ModuleNotFoundError:
+            if topic.name in OPTIONAL:
+                return None
+            raise
+        check_definition(topic.type.replace('/msg/', '/'))
+        self.publishers.append(Publisher(self._node, kind, topic))
+        return self.publishers[-1]
 
-    def set_sensors(self, settings: Settings) -> None:
-        """Use other sensor errors from the next step on."""
+    def configure(self, settings: Settings) -> None:
+        """Publish at other rates and with other sensor errors from the next step on."""
+        self._periods = publish_periods(settings['publish_rate'], self._sim.time_step)
         self._topics.configure(settings)
-
-    def set_instants(self, period: int) -> None:
-        """Publish states every `period` steps, too, 0 for no more often than their rates say."""
-        self._instant_period = period
-
-    @property
-    def lost(self) -> int:
-        """Messages that could not be sent since the start."""
-        return sum(publisher.lost for publisher in self._sink.publishers)
-
-    @property
-    def sent(self) -> dict[str, int]:
-        """Messages sent since the start, by topic."""
-        return {publisher.name: publisher.sent for publisher in self._sink.publishers}
 
     @property
     def last_stamp(self) -> int:
@@ -215,14 +148,12 @@ class Outputs:
         """Publish simulated time [s] alone, the heartbeat of a paused simulation."""
         self._topics.publish_clock(nanoseconds(time))
 
-    def clear_markers(self) -> None:
-        """Delete all markers."""
+    def publish_new_state(self, report: StepReport) -> None:
+        """Publish a state that was set, without markers, and the ground if it is another one."""
         self._topics.clear_markers(0)
-
-    def follow_ground(self) -> None:
-        """Publish the ground if it is another one than was published last."""
         if self._sim.terrain is not self._topics.ground:
             self._topics.publish_ground(nanoseconds(self._sim.time))
+        self.publish_state(report)
 
     def announce_instant(self, sim: Simulator) -> None:
         """Publish the state from which controllers act next, unless that was done."""
@@ -244,7 +175,7 @@ class Outputs:
     ) -> None:
         """Publish what is due after a step; `wrenches` (world axes) are drawn."""
         tick = self._tick = round(report.time / self._sim.time_step)
-        instant = self._instant_period > 0 and tick % self._instant_period == 0
+        instant = self.instant_period > 0 and tick % self.instant_period == 0
         self._last_instant = tick if instant else self._last_instant
         self.publish_clock(report.time)
         due = {
@@ -255,25 +186,16 @@ class Outputs:
         self._topics.publish(Step(report, due, wrenches, real_time_factor))
 
 
-class ClockCheck:
-    """Checks that /clock has one publisher, by the parameter `clock`."""
-
-    def __init__(self, node: Node, use: str) -> None:
-        self._node, self._use = node, use
-        self._topic = node.resolve_topic_name(CLOCK.name)
-
-    @property
-    def complaint(self) -> str:
-        """What is wrong with the publishers of /clock, '' if nothing is."""
-        if self._use == 'none':
-            return ''
-        others = self._node.count_publishers(self._topic) - (self._use == 'publish')
-        if self._use == 'follow':
-            text = f'{others} simulations publish' if others else 'nobody publishes'
-            return '' if others == 1 else f'{text} {self._topic}, which clock:=follow keeps to'
-        if others <= 0:
-            return ''
+def clock_complaint(node: Node, use: str) -> str:
+    """Return what is wrong with the publishers of /clock, '' if nothing; see parameter `clock`."""
+    topic = node.resolve_topic_name(CLOCK.name)
+    others = node.count_publishers(topic) - (use == 'publish')
+    if use == 'follow' and others != 1:
+        text = f'{others} simulations publish' if others else 'nobody publishes'
+        return f'{text} {topic}, which clock:=follow keeps to'
+    if use == 'publish' and others > 0:
         return (
-            f'{self._topic} has {others} more publisher{"s" * (others > 1)}: two times are mixed; '
+            f'{topic} has {others} more publisher{"s" * (others > 1)}: two times are mixed; '
             'set the parameter clock of one simulation to follow or none, or remap its /clock'
         )
+    return ''

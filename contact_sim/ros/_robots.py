@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
-from contact_sim.parameters import (
-    Parameters,
-    Settings,
-    parameter,
-)
+from contact_sim.parameters import Parameters, Settings, parameter
 from contact_sim.robot._actuators import quantities
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._files import xacro_arguments
@@ -40,9 +36,8 @@ LOOSE = {'box': 4, 'ball': 2}
 ALL = 'all'
 """In `contact_links`: every link that moves and has collision geometry."""
 NAMING = (
-    *('feet', 'contact_links', 'self_collision', 'actuated_joints', 'effort_joints'),
-    'poses',
-)
+    'feet', 'contact_links', 'self_collision', 'actuated_joints', 'effort_joints', 'poses',
+)  # fmt: skip
 """Parameters that name something of a robot."""
 NONE_AT_ZERO = 'velocity_limit', 'saturation_effort'
 """Quantities of an actuator that 0 switches off."""
@@ -70,11 +65,9 @@ class RobotParameters(Parameters):
     )
     floating_base: bool = parameter(True, '', 'false: the root link is fixed to the world')
     actuated_joints: tuple[str, ...] = parameter(
-        (),
-        '',
-        'driven joints; empty: all with one degree of freedom, but for those that follow '
+        (), '', 'driven joints; empty: all with one degree of freedom, but for those that follow '
         'others and passive joints of the SRDF',
-    )
+    )  # fmt: skip
     check_meshes: bool = parameter(True, '', 'refuse a robot whose meshes are not on this machine')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
     feet: tuple[str, ...] = parameter(
@@ -94,13 +87,8 @@ class RobotParameters(Parameters):
 def named_robot(
     source: str, parameters: RobotParameters, names: Mapping[str, Sequence[str]] | None = None
 ) -> RobotModel:
-    """Return a robot of the catalogue, of a file or of a text, or a loose body.
-
-    Args:
-        source: as in `RobotEntry`.
-        parameters: of loading; not used for a loose body.
-        names: feet, actuated_joints and poses where they are not those in `parameters`.
-    """
+    """Return a robot of the catalogue, of a file or of a text, or a loose body."""
+    # feet, actuated_joints and poses: of one robot of several they are not those in `parameters`
     own = vars(parameters) if names is None else names
     return loose_body(source) or load_robot(
         source, floating_base=parameters.floating_base, feet=own['feet'] or None,
@@ -133,14 +121,19 @@ def loose_body(source: str) -> RobotModel | None:
     kind, *words = source.split(':')
     if kind not in LOOSE:
         return None
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError:
-        numbers = []
+    numbers = _numbers(words)
     if len(numbers) != LOOSE[kind]:
         raise InvalidInput(f'{source!r}: expected box:x:y:z:mass or ball:radius:mass [m, kg]')
     *sizes, mass = numbers
     return loose_box(sizes, mass) if kind == 'box' else loose_ball(sizes[0], mass)
+
+
+def _numbers(words: Iterable[str]) -> list[float]:
+    """Return words as numbers, an empty list where one of them is none."""
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        return []
 
 
 # -------------------------------------------------------------------- several robots
@@ -150,10 +143,8 @@ def loose_body(source: str) -> RobotModel | None:
 class RobotEntry:
     """One entry of the parameter `robots`."""
 
-    name: str
-    """Namespace and prefix of the frames."""
-    source: str
-    """Robot of the catalogue, path of a URDF or xacro file, or a loose body, see `loose_body`."""
+    name: str  # namespace and prefix of the frames
+    source: str  # robot of the catalogue, path of a URDF or xacro file, or a loose body
     place: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """x [m], y [m] and yaw [rad] of its reference poses in the world."""
 
@@ -162,13 +153,22 @@ def robot_entries(entries: Iterable[str]) -> tuple[RobotEntry, ...]:
     """Return the robots that the parameter `robots` lists."""
     robots: dict[str, RobotEntry] = {}
     for text in entries:
-        robot = _entry(text)
-        if robot.name in robots:
+        name, equals, rest = (word.strip() for word in text.partition('='))
+        source, at, place = (word.strip() for word in rest.partition('@'))
+        if not equals or not source or (at and not place):
+            raise InvalidInput(f'robots: {text!r}: {ROBOT_FORM}')
+        if not NAME.fullmatch(name):
             raise InvalidInput(
-                f'robots: {text!r}: the name {robot.name!r} is taken by '
-                f'{robots[robot.name].source!r}; give every robot a name of its own'
+                f'robots: {text!r}: {name!r} cannot be a namespace; expected a letter, then '
+                'letters, digits and underscores'
             )
-        robots[robot.name] = robot
+        robot = RobotEntry(name, source, _place(text, place) if at else (0.0, 0.0, 0.0))
+        if name in robots:
+            raise InvalidInput(
+                f'robots: {text!r}: the name {name!r} is taken by {robots[name].source!r}; '
+                'give every robot a name of its own'
+            )
+        robots[name] = robot
     return tuple(robots.values())
 
 
@@ -177,24 +177,8 @@ def entries_in(text: str) -> list[str]:
     return [entry for entry in re.split(r'[\s,]+(?=[^\s,=@]+\s*=)', text.strip(' ,')) if entry]
 
 
-def _entry(entry: str) -> RobotEntry:
-    name, equals, rest = (word.strip() for word in entry.partition('='))
-    source, at, place = (word.strip() for word in rest.partition('@'))
-    if not equals or not source or (at and not place):
-        raise InvalidInput(f'robots: {entry!r}: {ROBOT_FORM}')
-    if not NAME.fullmatch(name):
-        raise InvalidInput(
-            f'robots: {entry!r}: {name!r} cannot be a namespace; expected a letter, then letters, '
-            'digits and underscores'
-        )
-    return RobotEntry(name, source, _place(entry, place) if at else (0.0, 0.0, 0.0))
-
-
 def _place(entry: str, text: str) -> tuple[float, float, float]:
-    try:
-        numbers = [float(word) for word in text.split(',')]
-    except ValueError:
-        numbers = []
+    numbers = _numbers(text.split(','))
     if len(numbers) not in (2, 3) or not np.isfinite(numbers).all():
         raise InvalidInput(
             f'robots: {entry!r}: the place {text!r} is no x,y or x,y,yaw [m, m, rad]; {ROBOT_FORM}'
@@ -213,8 +197,11 @@ def loaded_robot(settings: Settings) -> RobotModel:
         raise InvalidInput(
             f'srdf_path = {common.srdf_path!r} is of one robot alone; expected none beside robots'
         )
-    for name in NAMING:
-        _check_owners(name, getattr(common, name), entries)
+    known = [f'{entry.name}{SEPARATOR}' for entry in entries]
+    for parameter_name in NAMING:
+        for name in getattr(common, parameter_name):
+            if name != ALL and not name.startswith(tuple(known)):
+                raise UnknownName(f'robot before a name in {parameter_name}', name, known)
     robots = {}
     for entry in entries:
         names = {name: _own_names(entry, getattr(common, name)) for name in NAMING}
@@ -234,14 +221,6 @@ def _own_names(entry: RobotEntry, names: Iterable[str]) -> tuple[str, ...]:
     before = f'{entry.name}{SEPARATOR}'
     own = (name for name in names if name == ALL or name.startswith(before))
     return tuple(':'.join(word.removeprefix(before) for word in name.split(':')) for name in own)
-
-
-def _check_owners(parameter: str, names: Sequence[str], entries: Sequence[RobotEntry]) -> None:
-    """Refuse names that do not begin with the name of a robot."""
-    known = [f'{entry.name}{SEPARATOR}' for entry in entries]
-    for name in names:
-        if name != ALL and not name.startswith(tuple(known)):
-            raise UnknownName(f'robot before a name in {parameter}', name, known)
 
 
 def _loaded(source: str, names: Mapping[str, Sequence[str]], settings: Settings) -> RobotModel:
@@ -295,21 +274,18 @@ def effort_order(part: RobotPart, settings: Settings) -> NDArray[np.intp]:
 
 
 def driven_robot(robot: RobotModel, settings: Settings) -> RobotModel:
-    """Return the robot with the actuators of the settings.
-
-    A joint's own number wins over that of `actuators`, and that over the description.
-    """
+    """Return the robot with the actuators of the settings."""
     return map_robots(robot, lambda part: _driven(part, settings))
 
 
 def _driven(part: RobotPart, settings: Settings) -> RobotModel:
     robot, shared = part.robot, settings['actuators']
-    of_joints = [
-        settings[f'actuators.{part.qualified_name(joint)}'] for joint in robot.joint_names
-    ]
+    names = map(part.qualified_name, robot.joint_names)
+    of_joints = [settings[f'actuators.{name}'] for name in names]
     changes: dict[str, Array] = {}
     for name in quantities():
         own = np.array([getattr(joint, name) for joint in of_joints])
+        # a joint's own number wins over that of `actuators`, and that over the description
         chosen = np.where(own == NOT_SET, getattr(shared, name), own)
         if np.any(chosen != NOT_SET):
             off = (chosen == 0.0) & (name in NONE_AT_ZERO)

@@ -19,12 +19,19 @@ from rclpy.node import Node
 import contact_sim
 from contact_sim.errors import ContactSimError
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.ros._conversions import set_quaternion, set_stamp, set_vector, vector_values
+from contact_sim.ros._conversions import (
+    quaternion_values,
+    set_quaternion,
+    set_stamp,
+    set_vector,
+    vector_values,
+)
+from contact_sim.ros._inputs import Services, StateControl, bounded, unit_quaternion
 from contact_sim.ros._publishers import EVERY
-from contact_sim.ros._services import Services, StateControl, bounded, unit_quaternion
 
 try:
     from rclpy.action import ActionServer, CancelResponse
+    from simulation_interfaces import srv
     from simulation_interfaces.action import SimulateSteps
     from simulation_interfaces.msg import (
         Bounds,
@@ -35,40 +42,17 @@ try:
         SimulationState,
         SimulatorFeatures,
     )
-    from simulation_interfaces.srv import (
-        GetEntities,
-        GetEntitiesStates,
-        GetEntityInfo,
-        GetEntityState,
-        GetNamedPoses,
-        GetSimulationState,
-        GetSimulatorFeatures,
-        ResetSimulation,
-        SetEntityState,
-        SetSimulationState,
-        StepSimulation,
-    )
 
     INSTALLED = True
 except ImportError:  # the services of standard types are always there
     INSTALLED = False
 
 FEATURES = (
-    'NAMED_POSES',
-    'ENTITY_CATEGORIES',
-    'ENTITY_STATE_GETTING',
-    'ENTITY_STATE_SETTING',
-    'ENTITY_INFO_GETTING',
-    'SIMULATION_RESET',
-    'SIMULATION_RESET_TIME',
-    'SIMULATION_RESET_STATE',
-    'SIMULATION_STATE_GETTING',
-    'SIMULATION_STATE_SETTING',
-    'SIMULATION_STATE_PAUSE',
-    'STEP_SIMULATION_SINGLE',
-    'STEP_SIMULATION_MULTIPLE',
-    'STEP_SIMULATION_ACTION',
-)
+    'NAMED_POSES', 'ENTITY_CATEGORIES', 'ENTITY_STATE_GETTING', 'ENTITY_STATE_SETTING',
+    'ENTITY_INFO_GETTING', 'SIMULATION_RESET', 'SIMULATION_RESET_TIME', 'SIMULATION_RESET_STATE',
+    'SIMULATION_STATE_GETTING', 'SIMULATION_STATE_SETTING', 'SIMULATION_STATE_PAUSE',
+    'STEP_SIMULATION_SINGLE', 'STEP_SIMULATION_MULTIPLE', 'STEP_SIMULATION_ACTION',
+)  # fmt: skip
 """Names of constants, because their numbers differ between releases."""
 FAREWELL = 0.2
 """Wall seconds between the answer to STATE_QUITTING and the end."""
@@ -77,10 +61,7 @@ SPAWN = 'spawn'
 
 
 class SimulationInterfaces:
-    """Serves simulation_interfaces under the node's name.
-
-    With the parameter `services_at_root` everything is served without the node's name, too.
-    """
+    """Serves the standard under the node's name; with `services_at_root` without it, too."""
 
     def __init__(self, node: Node, control: StateControl, services: Services) -> None:
         self._node, self._sim, self._loop = node, control.sim, control.loop
@@ -91,17 +72,24 @@ class SimulationInterfaces:
         entities = Entities(control)
         prefixes = ('~/', '') if control.parameters.settings[''].services_at_root else ('~/',)
         services_by_name = {
-            'get_simulator_features': (GetSimulatorFeatures, self._on_get_features),
-            'get_simulation_state': (GetSimulationState, self._on_get_state),
-            'set_simulation_state': (SetSimulationState, self._on_set_state),
-            'step_simulation': (StepSimulation, self._on_step),
-            'reset_simulation': (ResetSimulation, self._on_reset),
+            'get_simulator_features': (srv.GetSimulatorFeatures, self._on_get_features),
+            'get_simulation_state': (srv.GetSimulationState, self._on_get_state),
+            'set_simulation_state': (srv.SetSimulationState, self._on_set_state),
+            'step_simulation': (srv.StepSimulation, self._on_step),
+            'reset_simulation': (srv.ResetSimulation, self._on_reset),
             **entities.services(),
         }
         for prefix in prefixes:
             for name, (kind, callback) in services_by_name.items():
                 node.create_service(kind, prefix + name, callback, callback_group=self._group)
-        self._actions = [self._steps_action(prefix + 'simulate_steps') for prefix in prefixes]
+        self._actions = [
+            ActionServer(
+                node, SimulateSteps, prefix + 'simulate_steps', self._on_steps,
+                cancel_callback=lambda _: CancelResponse.ACCEPT, callback_group=self._group,
+                feedback_pub_qos_profile=EVERY,
+            )
+            for prefix in prefixes
+        ]  # fmt: skip
 
     def _on_get_features(self, _: Any, response: Any) -> Any:
         numbers = (getattr(SimulatorFeatures, name, None) for name in FEATURES)
@@ -111,8 +99,6 @@ class SimulationInterfaces:
             'documentation: docs/services.md'
         )
         return response
-
-    # ---------------------------------------------------------------- states
 
     @property
     def _state(self) -> int:
@@ -129,8 +115,8 @@ class SimulationInterfaces:
         target = request.state.state
         action = {
             SimulationState.STATE_STOPPED: self._stop,
-            SimulationState.STATE_PLAYING: self._play,
-            SimulationState.STATE_PAUSED: self._pause,
+            SimulationState.STATE_PLAYING: lambda: self._set_paused(False),
+            SimulationState.STATE_PAUSED: lambda: self._set_paused(True),
             SimulationState.STATE_QUITTING: self._quit,
         }.get(target)
         if action is None:
@@ -144,43 +130,27 @@ class SimulationInterfaces:
             return _answer(response, response.STATE_TRANSITION_ERROR, reason)
         return _attempt(response, action)
 
-    def _play(self) -> None:
-        self._loop.between_steps(lambda: self._loop.set_paused(False))
-        self._stopped = False
-
-    def _pause(self) -> None:
-        self._loop.between_steps(lambda: self._loop.set_paused(True))
+    def _set_paused(self, paused: bool) -> None:
+        self._loop.between_steps(lambda: self._loop.set_paused(paused))
         self._stopped = False
 
     def _stop(self) -> None:
-        self._loop.between_steps(lambda: self._loop.set_paused(True))
+        self._set_paused(True)
         self._control.reset(time_too=True)
         self._stopped = True
 
     def _quit(self) -> None:
         """End once the answer is on its way."""
-        context = self._node.context
-        self._ending = self._node.create_timer(FAREWELL, context.try_shutdown)
-
-    # ---------------------------------------------------------------- steps
+        self._ending = self._node.create_timer(FAREWELL, self._node.context.try_shutdown)
 
     async def _on_step(self, request: Any, response: Any) -> Any:
-        """Answer after the last step has been published."""
         if not self._loop.paused:
             return _answer(response, Result.RESULT_OPERATION_FAILED, 'not paused')
         reason = await self._services.take_steps(request.steps)
         code = Result.RESULT_OPERATION_FAILED if reason else Result.RESULT_OK
         return _answer(response, code, reason)
 
-    def _steps_action(self, name: str) -> Any:
-        return ActionServer(
-            self._node, SimulateSteps, name, self._on_steps,
-            cancel_callback=lambda _: CancelResponse.ACCEPT, callback_group=self._group,
-            feedback_pub_qos_profile=EVERY,
-        )  # fmt: skip
-
     async def _on_steps(self, goal: Any) -> Any:
-        """Take steps one by one, with feedback after each."""
         outcome = SimulateSteps.Result()
         if not self._loop.paused:
             goal.abort()
@@ -203,8 +173,6 @@ class SimulationInterfaces:
             goal.abort()
         return _answer(outcome, Result.RESULT_OPERATION_FAILED, reason)
 
-    # ---------------------------------------------------------------- resets
-
     def _on_reset(self, request: Any, response: Any) -> Any:
         scope = request.scope
         if scope in (request.SCOPE_DEFAULT, request.SCOPE_ALL):
@@ -221,10 +189,7 @@ class SimulationInterfaces:
 
 
 class Entities:
-    """Robots and their links as entities.
-
-    A robot is called by its name, its links `<robot>/<link>`. Links can be read, not set.
-    """
+    """Robots and their links, `<robot>/<link>`, as entities; links can be read, not set."""
 
     def __init__(self, control: StateControl) -> None:
         self._sim, self._loop, self._control = control.sim, control.loop, control
@@ -250,18 +215,15 @@ class Entities:
     def services(self) -> dict[str, tuple[Any, Any]]:
         """Return name to type and callback of every service."""
         return {
-            'get_entities': (GetEntities, self._on_get_entities),
-            'get_entities_states': (GetEntitiesStates, self._on_get_states),
-            'get_entity_state': (GetEntityState, self._on_get_state),
-            'set_entity_state': (SetEntityState, self._on_set_state),
-            'get_entity_info': (GetEntityInfo, self._on_get_info),
-            'get_named_poses': (GetNamedPoses, self._on_get_named_poses),
+            'get_entities': (srv.GetEntities, self._on_get_entities),
+            'get_entities_states': (srv.GetEntitiesStates, self._on_get_states),
+            'get_entity_state': (srv.GetEntityState, self._on_get_state),
+            'set_entity_state': (srv.SetEntityState, self._on_set_state),
+            'get_entity_info': (srv.GetEntityInfo, self._on_get_info),
+            'get_named_poses': (srv.GetNamedPoses, self._on_get_named_poses),
         }
 
-    # ---------------------------------------------------------------- names
-
     def _on_get_entities(self, request: Any, response: Any) -> Any:
-        """Answer with the names of the entities that pass all filters."""
         filters = request.filters
         response.entities = []
         if filters.bounds.type != Bounds.TYPE_EMPTY:
@@ -299,8 +261,6 @@ class Entities:
         known = ', '.join(self._frames)
         reason = f'no entity {entity!r}; there are {known}'
         return _answer(response, Result.RESULT_NOT_FOUND, reason)
-
-    # ---------------------------------------------------------------- states
 
     def _on_get_state(self, request: Any, response: Any) -> Any:
         if request.entity not in self._frames:
@@ -356,7 +316,7 @@ class Entities:
         with_twist = getattr(request, 'set_twist', True)
         pose, motion = state.pose, state.twist
         position = np.array(vector_values(pose.position))
-        quaternion = np.array([*vector_values(pose.orientation), pose.orientation.w])
+        quaternion = np.array(quaternion_values(pose.orientation))
         twist = np.array([*vector_values(motion.linear), *vector_values(motion.angular)])
         try:
             if with_pose:
@@ -376,30 +336,28 @@ class Entities:
 
         return _attempt(response, place)
 
-    # ---------------------------------------------------------------- named poses
-
     def _on_get_named_poses(self, request: Any, response: Any) -> Any:
         """Return the bases in every reference pose of their robots, standing on the ground."""
         tags = set(request.tags.tags)
         all_tags = request.tags.filter_mode == request.tags.FILTER_MODE_ALL
         if not tags or (SPAWN in tags and not (all_tags and len(tags) > 1)):
-            for robot in self._robots:
-                response.poses += self._named_poses(robot)
+            response.poses = [
+                self._named_pose(robot, reference)
+                for robot, part in self._robots.items()
+                for reference in part.robot.reference_configurations
+            ]
         return _answer(response)
 
-    def _named_poses(self, name: str) -> list[Any]:
-        """Return the base of a robot in its reference poses."""
-        part, poses = self._robots[name], []
-        for reference in part.robot.reference_configurations:
-            pose = NamedPose(name=part.qualified_name(reference), tags=[SPAWN])
-            pose.description = f'{name}, {reference}: ~/reset with reference_pose:={reference}'
-            pose.pose.orientation.w = 1.0
-            if part.robot.floating_base:
-                q = self._sim.standing_configuration(reference)[part.q]
-                set_vector(pose.pose.position, q[:3])
-                set_quaternion(pose.pose.orientation, q[3:7])
-            poses.append(pose)
-        return poses
+    def _named_pose(self, name: str, reference: str) -> Any:
+        part = self._robots[name]
+        pose = NamedPose(name=part.qualified_name(reference), tags=[SPAWN])
+        pose.description = f'{name}, {reference}: ~/reset with reference_pose:={reference}'
+        pose.pose.orientation.w = 1.0
+        if part.robot.floating_base:
+            q = self._sim.standing_configuration(reference)[part.q]
+            set_vector(pose.pose.position, q[:3])
+            set_quaternion(pose.pose.orientation, q[3:7])
+        return pose
 
 
 def _answer(response: Any, code: int | None = None, reason: str = '') -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rclpy.node import Node
@@ -12,11 +12,7 @@ from rclpy.node import Node
 from contact_sim._validation import count
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, InvalidInput, shortened
-from contact_sim.ros._loop import Loop
-from contact_sim.ros._parameter_server import ParameterServer
-from contact_sim.ros._pushes import Pushes
-from contact_sim.ros._services import Services, StateControl
-from contact_sim.simulation._simulator import Simulator
+from contact_sim.ros._inputs import Services, StateControl
 from contact_sim.view._process import Feed, PageState, ViewerProcess
 from contact_sim.view._session import OPTIONS, Capabilities, Settings, option_values
 
@@ -29,34 +25,28 @@ FIXED = frozenset({'controller', 'velocity', *(OPTIONS.keys() - PARAMETERS.keys(
 class ServedPage:
     """The page of the simulation in a browser, served by a process of its own."""
 
-    def __init__(
-        self,
-        node: Node,
-        sim: Simulator,
-        loop: Loop,
-        services: Services,
-        control: StateControl,
-        pushes: Pushes,
-        parameters: ParameterServer,
-    ) -> None:
-        self._node, self._sim, self._loop, self._services = node, sim, loop, services
-        self._control, self._pushes, self._parameters = control, pushes, parameters
+    def __init__(self, node: Node, control: StateControl, services: Services) -> None:
+        self._node, self._control, self._services = node, control, services
+        self._sim, self._loop, self._parameters = control.sim, control.loop, control.parameters
+        self._pushes = self._loop.pushes
         self._viewer: ViewerProcess | None = None
         self._commands: dict[str, Callable[..., Any]] = {
             'pause': lambda: self._set_paused(True),
             'resume': lambda: self._set_paused(False),
             'step': self._step,
-            'set_speed': lambda speed: parameters.change({'real_time_factor': speed}),
+            'set_speed': lambda speed: self._parameters.change({'real_time_factor': speed}),
             'reset': control.reset,
             'drop': lambda height: control.reset(height=height),
             'set_pose': self._set_pose,
-            'push': pushes.push,
-            'drag': self._drag,
+            'push': self._pushes.push,
+            'drag': lambda frame, target: self._loop.between_steps(
+                lambda: self._pushes.drag(frame, target)
+            ),
             'set': self._set,
             'set_controller': self._refuse_controller,
             'set_velocity': self._refuse_velocity,
         }
-        where = parameters.settings['viewer']
+        where = self._parameters.settings['viewer']
         if where.port:
             self._start(where.host, where.port)
 
@@ -112,8 +102,6 @@ class ServedPage:
         group, _, field = name.rpartition('.')
         return getattr(self._parameters.settings[group], field)
 
-    # ---------------------------------------------------------------- commands of the page
-
     def _execute(self, number: int, name: str, arguments: Mapping[str, Any]) -> None:
         """Have the executor run a command, between other callbacks."""
         assert self._viewer is not None
@@ -157,9 +145,6 @@ class ServedPage:
     def _set_pose(self, pose: str) -> None:
         self._parameters.change({'reference_pose': pose})
         self._control.reset()
-
-    def _drag(self, frame: str, target: Sequence[float] | None) -> None:
-        self._loop.between_steps(lambda: self._pushes.drag(frame, target))
 
     def _refuse_controller(self, **arguments: Any) -> None:
         raise InvalidInput('controllers are nodes of their own: start and end them with ROS')

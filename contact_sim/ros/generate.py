@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 
@@ -111,7 +111,9 @@ def yaml_text(groups: dict[str, type[Parameters]]) -> str:
         if all(field.default == () for field in fields):  # a key without values is no mapping
             lines += [f'{" " * (2 + 2 * len(path))}# {path[-1]}:']
         else:
-            lines += _opening(opened, path)
+            for depth, name in enumerate(path):
+                if opened[: depth + 1] != path[: depth + 1]:
+                    lines += [' ' * (4 + 2 * depth) + f'{name}:']
             opened = path
         for field in fields:
             lines += _yaml_entry(field, ' ' * (4 + 2 * len(path)))
@@ -145,15 +147,6 @@ def _in_tree_order(groups: dict[str, type[Parameters]]) -> list[tuple[str, type[
     )
 
 
-def _opening(opened: tuple[str, ...], path: tuple[str, ...]) -> Iterator[str]:
-    """Yield the YAML keys that lead from the group `opened` to the group `path`."""
-    shared = 0
-    while shared < min(len(opened), len(path)) and opened[shared] == path[shared]:
-        shared += 1
-    for depth in range(shared, len(path)):
-        yield ' ' * (4 + 2 * depth) + f'{path[depth]}:'
-
-
 def _yaml_entry(field: ParameterField, indent: str) -> Iterable[str]:
     prefix = f'{indent}# '
     unit = '' if field.info.unit in UNITLESS else f'[{field.info.unit}] '
@@ -166,9 +159,10 @@ def _yaml_entry(field: ParameterField, indent: str) -> Iterable[str]:
 
 def _markdown_row(prefix: str, field: ParameterField) -> str:
     name = f'{prefix}.{field.name}' if prefix else field.name
+    listed = get_args(field.type)
     cells = (
         f'`{name}`',
-        _type_name(field.type),
+        f'list of {listed[0].__name__}' if listed else str(field.type.__name__),
         f'`{yaml_scalar(field.default)}`',
         '' if field.info.unit in UNITLESS else field.info.unit,
         limits(field),
@@ -178,18 +172,14 @@ def _markdown_row(prefix: str, field: ParameterField) -> str:
     return '| ' + ' | '.join(cell.replace('|', '\\|') for cell in cells) + ' |'
 
 
-def _type_name(declared: Any) -> str:
-    """Return 'float', or 'list of float' for tuple[float, ...]."""
-    arguments = getattr(declared, '__args__', ())
-    return f'list of {arguments[0].__name__}' if arguments else str(declared.__name__)
-
-
 # -------------------------------------------------------------------- docs/terrain.md
 
 
 def terrain_tables() -> str:
     """Return the tables: parameters of the generator, of all kinds, of grids, of each kind."""
-    common, of_grids = _names(SubTerrain), _names(HeightFieldTerrain)
+    common, of_grids = (
+        {field.name for field in _fields(cls)} for cls in (SubTerrain, HeightFieldTerrain)
+    )
     parts = [
         _section('The generator', 'TerrainGenerator', TerrainGenerator, set()),
         _section('All kinds', 'Every sub-terrain', SubTerrain, set()),
@@ -200,10 +190,6 @@ def terrain_tables() -> str:
         about = str(cls.__doc__).strip() + (' *Grid.*' if grid else '')
         parts.append(_section(f'`{name}`', about, cls, of_grids if grid else common))
     return '\n'.join(parts)
-
-
-def _names(cls: type[Parameters]) -> set[str]:
-    return {field.name for field in _fields(cls)}
 
 
 def _section(title: str, about: str, cls: type[Parameters], described: set[str]) -> str:

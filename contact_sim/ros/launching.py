@@ -99,17 +99,8 @@ class NotInstalled(ContactSimError):
 def process(package: str, executable: str, without: str = '', **settings: Any) -> Node:
     """Return a node whose process ends when the launch ends, even if the launch is killed.
 
-    A function given to `launch_description` calls this before any process starts: an exception
-    after that would leave processes behind.
-
-    Args:
-        package: where ROS finds it.
-        executable: in the package.
-        without: launch argument that does without it.
-        settings: further arguments of `Node`.
-
-    Raises:
-        NotInstalled: there is no such executable; names `without`.
+    It is called before any process starts: an exception after that would leave processes behind.
+    NotInstalled names the launch argument that does `without` the program.
     """
     if not installed(package, executable):
         distribution = os.environ.get('ROS_DISTRO', '<distribution>')
@@ -160,21 +151,17 @@ def controlled_simulation(
 ) -> list[IncludeLaunchDescription | Node]:
     """Return a simulation with the DEMO_ARGUMENTS in force, and a controller of each robot.
 
-    The demo ends with the first of them. `parameters` are those of the controller besides the
-    robot, `arguments` those of simulation.launch.py besides DEMO_ARGUMENTS.
+    The launch ends with the first of them. `arguments` are those of simulation.launch.py.
     """
     values = context.launch_configurations
     named = {} if values['robots'] else robot_parameters(values)
     controllers = [
         required_process(
-            'contact_sim',
-            controller,
-            namespace=robot.name,
+            'contact_sim', controller, namespace=robot.name, output='screen',
             parameters=[{**named, 'robot': robot.source, **(parameters or {})}],
-            output='screen',
         )
         for robot in launched_robots(values)
-    ]
+    ]  # fmt: skip
     common = {name: values[name] for name in DEMO_ARGUMENTS}
     return [simulation({**common, **(arguments or {})}), *controllers]
 
@@ -215,28 +202,25 @@ def with_displays(
 ) -> dict[str, Any]:
     """Return an RViz configuration in which each owner of a display has one of its own.
 
-    Args:
-        config: whose displays have absolute topics.
-        owners: namespaces into which the topic of a display moves; none: it stays as it is.
-        frame_prefix: what stands before these in the names of frames.
+    The displays of `config` have absolute topics. `owners` returns the namespaces into which the
+    topic of a display moves; with none it stays. `frame_prefix` comes before these in frames.
     """
     result = copy.deepcopy(dict(config))
     displays = []
     for display in result['Visualization Manager']['Displays']:
         names = owners(display)
-        displays += [_display_of(name, display, frame_prefix) for name in names] or [display]
+        for name in names:
+            own = copy.deepcopy(display)
+            own['Name'] = f'{display["Name"]} {name}'
+            topic = own.get('Description Topic') or own['Topic']
+            topic['Value'] = f'/{name}{topic["Value"]}'
+            if 'Description Topic' in own:
+                own['TF Prefix'] = frame_prefix + name
+            displays.append(own)
+        if not names:
+            displays.append(display)
     result['Visualization Manager']['Displays'] = displays
     return result
-
-
-def _display_of(name: str, display: Mapping[str, Any], frame_prefix: str) -> dict[str, Any]:
-    own = copy.deepcopy(dict(display))
-    own['Name'] = f'{display["Name"]} {name}'
-    topic = own.get('Description Topic') or own['Topic']
-    topic['Value'] = f'/{name}{topic["Value"]}'
-    if 'Description Topic' in own:
-        own['TF Prefix'] = frame_prefix + name
-    return own
 
 
 def rviz_config() -> dict[str, Any]:

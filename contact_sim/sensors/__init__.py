@@ -1,7 +1,6 @@
 """Sensors of a robot: measured and true values of a step."""
 
 from contact_sim._deprecated import renamed
-from contact_sim.sensors._encoders import Encoders, EncoderSensing, JointValues
 from contact_sim.sensors._foot_sensors import (
     ContactFlags,
     ContactSensing,
@@ -11,7 +10,14 @@ from contact_sim.sensors._foot_sensors import (
     ForceValues,
     Switched,
 )
-from contact_sim.sensors._imu import Imu, ImuSensing, ImuValues
+from contact_sim.sensors._motion_sensors import (
+    Encoders,
+    EncoderSensing,
+    Imu,
+    ImuSensing,
+    ImuValues,
+    JointValues,
+)
 from contact_sim.sensors._robot_view import ContactsView, PairsView, RecordView, RobotView
 from contact_sim.sensors._sensor import (
     DelayedSensor,

@@ -124,15 +124,12 @@ class ContactFlags(Sensor[ContactValues]):
                     raise UnknownName('foot', name, names)
 
     @cached_property
-    def _dropout(self) -> Array:
-        """Probability of every foot, (n,)."""
-        sensing = self.sensing
-        feet = self._feet_in(sensing.dropout_feet or self._names)
-        return np.where(feet, sensing.dropout, 0.0)
-
-    @cached_property
-    def _stuck(self) -> tuple[Mask, Mask]:
-        return self._feet_in(self.sensing.stuck_on), self._feet_in(self.sensing.stuck_off)
+    def _faulty(self) -> tuple[Mask, Mask, Mask]:
+        """Which feet are stuck on, are stuck off, and drop out, each (n,)."""
+        sensing, names = self.sensing, self._names
+        faults = sensing.stuck_on, sensing.stuck_off, sensing.dropout_feet or names
+        on, off, dropping = (np.array([n in feet for n in names], dtype=bool) for feet in faults)
+        return on, off, dropping
 
     @cached_property
     def _stream(self) -> Stream:
@@ -154,9 +151,6 @@ class ContactFlags(Sensor[ContactValues]):
     def _links(self) -> tuple[frozenset[str], ...]:
         """Names of the link of each foot, which other bodies touch."""
         return tuple(link_names(self.robot.pinocchio_model, foot) for foot in self.robot.feet)
-
-    def _feet_in(self, chosen: Sequence[str]) -> Mask:
-        return np.array([name in chosen for name in self._names], dtype=bool)
 
     @property
     def remembers(self) -> bool:
@@ -190,9 +184,10 @@ class ContactFlags(Sensor[ContactValues]):
     def measure(self, sample: Switched) -> ContactValues:
         """Return the flags of a step, faults included."""
         flag, sensing = sample.flag, self.sensing
+        stuck_on, stuck_off, dropping = self._faulty
         if sensing.dropout > 0.0:
-            flag = flag & (self._stream.uniform(sample.step, flag.shape) >= self._dropout)
-        stuck_on, stuck_off = self._stuck
+            drawn = self._stream.uniform(sample.step, flag.shape)
+            flag = flag & (drawn >= np.where(dropping, sensing.dropout, 0.0))
         return ContactValues((flag | stuck_on) & ~stuck_off)
 
 

@@ -15,49 +15,24 @@ from contact_sim.robot._several_robots import RobotPart
 from contact_sim.simulation._report import ContactReport, PairReport, StepReport
 
 
-class ContactsView:
-    """The contacts of one robot with the ground, as in `ContactReport`.
+class ContactsView(ContactReport):
+    """The contacts of one robot with the ground.
 
     One row per contact, in the order of the robot's contact points and body points.
     """
 
+    __slots__ = ('_chosen', '_whole')
+
     def __init__(self, whole: ContactReport, chosen: slice | NDArray[np.intp]) -> None:
-        self._whole, self._chosen = whole, chosen
+        self._whole, self._chosen, self._features = whole, chosen, whole._features
+        self.names = (
+            whole.names[chosen]
+            if isinstance(chosen, slice)
+            else tuple(whole.names[k] for k in chosen.tolist())
+        )
 
-    @property
-    def force(self) -> Array:
-        """Force on the robot [N], world, shape (n, 3)."""
-        return self._whole.force[self._chosen]
-
-    @property
-    def position(self) -> Array:
-        """Contact points after the step [m], world, shape (n, 3)."""
-        return self._whole.position[self._chosen]
-
-    @property
-    def normal(self) -> Array:
-        """Normals out of the ground after the step, world, shape (n, 3)."""
-        return self._whole.normal[self._chosen]
-
-    @property
-    def gap(self) -> Array:
-        """Signed distance after the step [m], shape (n,)."""
-        return self._whole.gap[self._chosen]
-
-    @property
-    def normal_force(self) -> Array:
-        """Normal forces on the robot [N], shape (n,)."""
-        return self._whole.normal_force[self._chosen]
-
-    @property
-    def slip_speed(self) -> Array:
-        """Tangential speed after the step [m/s], shape (n,)."""
-        return self._whole.slip_speed[self._chosen]
-
-    @property
-    def mode(self) -> NDArray[np.int64]:
-        """0 open, 1 stick, 2 slip, shape (n,)."""
-        return self._whole.mode[self._chosen]
+    def _field(self, name: str) -> Array:
+        return self._whole._field(name)[self._chosen]
 
 
 class PairsView:

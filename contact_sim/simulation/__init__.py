@@ -1,6 +1,5 @@
 """Simulator, many worlds at once, and the reports of their steps."""
 
-from contact_sim.simulation._loop import StepObserver
 from contact_sim.simulation._report import (
     ConstraintReport,
     ContactGroups,
@@ -10,7 +9,7 @@ from contact_sim.simulation._report import (
     StepContext,
     StepReport,
 )
-from contact_sim.simulation._simulator import Simulator
+from contact_sim.simulation._simulator import Simulator, StepObserver
 from contact_sim.simulation._state import Snapshot
 from contact_sim.simulation._worlds import Rollout, Worlds
 

@@ -8,20 +8,20 @@ contact problem once more.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, integers, matrix, vector
 from contact_sim.contact_models._stages import JOINT_PD, MAX_TURN, gather_problem
-from contact_sim.robot._gains import joint_mobility, largest_time_step, stability_number
+from contact_sim.robot._actuators import joint_mobility, largest_time_step, stability_number
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import factorise
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import (
+    ELIMINATE,
     add_bilateral_impulse,
     bilateral_work,
-    eliminate_bilateral_rows,
     has_bilateral,
+    run_task,
 )
 from contact_sim.step._contact_rows import (
     contact_branches,
@@ -30,7 +30,7 @@ from contact_sim.step._contact_rows import (
     rows_of,
     tree_of,
 )
-from contact_sim.step._residuals import LAW_RESIDUALS, TOUCHING, judge_rows
+from contact_sim.step._problem import LAW_RESIDUALS, TOUCHING, judge_rows
 from contact_sim.step._workspace import Workspace, load_contact_memory
 
 # --- Residuals
@@ -54,11 +54,8 @@ def judge_step(numbers, indices, layout, out):
     """Fill the fields of `Residuals`, in their order."""
     data = arrays_of(numbers, indices, layout, 0)
     n = fill_problem(data)
-    bias, row_of, scratch = (
-        vector(data, f.BIAS),
-        integers(data, f.ROW_OF),
-        matrix(data, f.CONE_WORK),
-    )
+    bias, row_of = vector(data, f.BIAS), integers(data, f.ROW_OF)
+    scratch = matrix(data, f.CONE_WORK)
     row_bias = scratch[0]
     for a in range(n):
         row_bias[a] = bias[row_of[a]]
@@ -83,7 +80,7 @@ def fill_problem(data):
             j = dof_parent[j]
     factorise(factor, tree_of(data))
     if has_bilateral(data):
-        eliminate_bilateral_rows(data)
+        run_task(data, ELIMINATE)
     guard = matrix(data, f.GUARD)
     for island in range(guard.shape[0]):
         guard[island, 0] = 0.0
@@ -173,52 +170,38 @@ def crossed_limits(work: Workspace, robot: RobotModel) -> str:
         work: arrays of a world whose next step would not be finite, at the state before it.
         robot: its robot.
     """
-    texts = [text for text in (_gains(work, robot), _turning(work)) if text]
-    if not texts:
-        texts = [
-            'no limit of explicit terms was crossed before: look at the state and the efforts'
-        ]
-    full = int(np.count_nonzero(_saturated(work)))
-    if full:
-        texts.append(f'{full} of {robot.n_joints} joints are at their effort limits')
-    speed = np.abs(work.data.v).max(initial=0.0)
-    return '; '.join([*texts, f'largest speed before it {speed:.3g}'])
-
-
-def _saturated(work: Workspace) -> NDArray[np.bool_]:
+    data, texts = work.data, []
+    h, time = float(data.time_step[0]), float(data.clock[0])
     limit = work.effort_limit
-    return np.asarray(np.isfinite(limit) & (np.abs(work.data.effort) >= limit))
-
-
-def _gains(work: Workspace, robot: RobotModel) -> str:
-    """Return what is wrong with joint PD; where efforts are at their limits it is bounded."""
-    free = np.flatnonzero(~_saturated(work))
-    if work.control[0] != JOINT_PD or not len(free):
-        return ''
-    h = float(work.data.time_step[0])
-    joints = robot.joint_velocity_index[free]
-    mobility = joint_mobility(robot.pinocchio_model, joints, work.data.q, robot.loops)
-    kp, kd = work.kp[free], work.kd[free]
-    a, b = stability_number(mobility, kp, kd, h)
-    if a + 2.0 * b <= 4.0:
-        return ''
-    largest = largest_time_step(mobility, kp, kd)
-    return (
-        f'explicit joint PD: h² k_p/m + 2 h k_d/m = {a:.3g} + {2.0 * b:.3g}, stable below 4: '
-        f'smaller gains or a time_step below {largest:.2g} s'
-    )
-
-
-def _turning(work: Workspace) -> str:
-    h, time = float(work.data.time_step[0]), float(work.data.clock[0])
+    saturated = np.isfinite(limit) & (np.abs(data.effort) >= limit)
+    free = np.flatnonzero(~saturated)
+    if work.control[0] == JOINT_PD and len(free):  # efforts at their limits are bounded
+        joints = robot.joint_velocity_index[free]
+        mobility = joint_mobility(robot.pinocchio_model, joints, data.q, robot.loops)
+        kp, kd = work.kp[free], work.kd[free]
+        a, b = stability_number(mobility, kp, kd, h)
+        if not a + 2.0 * b <= 4.0:
+            texts.append(
+                f'explicit joint PD: h² k_p/m + 2 h k_d/m = {a:.3g} + {2.0 * b:.3g}, stable below '
+                f'4: smaller gains or a time_step below {largest_time_step(mobility, kp, kd):.2g} '
+                's'
+            )
     since, turn = work.fast
     if turn == 0.0 or since > time:  # the state was set, or became so, with the last step
         turns = np.linalg.norm(work.columns[:, 3:], axis=1)
-        since, turn = time, h * np.max(np.abs(work.data.v) * turns, initial=0.0)
-    if not turn > MAX_TURN:
-        return ''
-    return (
-        f'explicit Coriolis and centrifugal forces: from t = {since:g} s on something turned by '
-        f'h |ω| = {turn:.3g} rad per step and more, stable below about 1: a time_step below '
-        f'{h / turn:.2g} s, or slower motion'
-    )
+        since, turn = time, h * np.max(np.abs(data.v) * turns, initial=0.0)
+    if turn > MAX_TURN:
+        texts.append(
+            f'explicit Coriolis and centrifugal forces: from t = {since:g} s on something turned '
+            f'by h |ω| = {turn:.3g} rad per step and more, stable below about 1: a time_step '
+            f'below {h / turn:.2g} s, or slower motion'
+        )
+    if not texts:
+        texts.append(
+            'no limit of explicit terms was crossed before: look at the state and the efforts'
+        )
+    if saturated.any():
+        full = int(np.count_nonzero(saturated))
+        texts.append(f'{full} of {robot.n_joints} joints are at their effort limits')
+    speed = np.abs(data.v).max(initial=0.0)
+    return '; '.join([*texts, f'largest speed before it {speed:.3g}'])

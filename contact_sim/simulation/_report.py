@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,20 +18,18 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import PAIR_NUMBERS, Sizes
 from contact_sim.arrays._views import Arrays, StepData, arrays_of, frames, integers, matrix, vector
 from contact_sim.collision._contact_slots import CONTACTS, NO_FEATURE, pair_of
-from contact_sim.constraints._table import ConstraintTable
-from contact_sim.dynamics._pinocchio_fallback import PinocchioTerms
-from contact_sim.dynamics._rigid_body import place_bodies
+from contact_sim.constraints._constraint_rows import ConstraintTable
+from contact_sim.dynamics._rigid_body import PinocchioTerms, place_bodies
 from contact_sim.dynamics._vectors import add, cross, put, scaled, sub, vec
 from contact_sim.errors import UnknownName
 from contact_sim.robot._collision_pairs import Collisions, link_names
 from contact_sim.robot._constraints import Constraint
-from contact_sim.robot._contact_points import Foot, foot_frame, link_of
+from contact_sim.robot._contact_points import foot_frame, link_of
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._judge import judge_step, rebuild_problem
 from contact_sim.solvers._jit import kernel, without_refcount
 from contact_sim.solvers._springs import LinearSprings, stiffness_ratio
-from contact_sim.step._problem import STATUSES, ContactProblem, SolverReport
-from contact_sim.step._residuals import Residuals
+from contact_sim.step._problem import STATUSES, ContactProblem, Residuals, SolverReport
 from contact_sim.step._workspace import OPEN, SLIP, STICK, Workspace, mode_of
 
 __all__ = ['OPEN', 'SLIP', 'STICK', 'ContactReport', 'StepContext', 'StepReport']
@@ -52,7 +50,13 @@ class StepContext:
         self.sizes, self.names = workspace.sizes, workspace.names
         self.table = workspace.table
         self.layout, self.places = work.layout, workspace.sizes.layout
-        self.on_ground, self.collisions = ground_places(self.sizes), work.robot.collisions
+        self.collisions, nc = work.robot.collisions, self.sizes.nc
+        # place and shape of the fields over contacts, without those of pairs
+        self.on_ground: dict[str, tuple[int, int, tuple[int, ...]]] = {}
+        for name, (start, _, shape) in self.places.items():
+            if shape[:1] == (nc,):
+                shape = (self.sizes.n_ground, *shape[1:])
+                self.on_ground[name] = (start, start + math.prod(shape), shape)
         self._front = self._judge.numbers[0, : self.sizes.length]
         self._residuals = np.zeros(len(Residuals._fields))
 
@@ -96,20 +100,10 @@ class StepContext:
         )
 
 
-def ground_places(sizes: Sizes) -> dict[str, tuple[int, int, tuple[int, ...]]]:
-    """Return place and shape of the fields over contacts, of those with the ground alone."""
-    front = {}
-    for name, (start, _, shape) in sizes.layout.items():
-        if shape[:1] == (sizes.nc,):
-            shape = (sizes.n_ground, *shape[1:])
-            front[name] = (start, start + math.prod(shape), shape)
-    return front
-
-
 class StepReport:
     """Outcome of `Simulator.step`; values are copies and stay valid after later steps."""
 
-    __slots__ = ('__dict__', '_buffer', '_context', '_residuals', '_solve_shadows')
+    __slots__ = ('__dict__', '_buffer', '_context', 'solve_shadows')
 
     def __init__(
         self,
@@ -119,8 +113,8 @@ class StepReport:
     ) -> None:
         self._buffer = buffer
         self._context = context
-        self._solve_shadows = solve_shadows
-        self._residuals: Residuals | None = None
+        self.solve_shadows = solve_shadows
+        """What solves `shadows`; None where there are none."""
 
     @cached_property
     def record(self) -> StepData:
@@ -198,12 +192,7 @@ class StepReport:
 
         Values are `ShadowReport`.
         """
-        return self._solve_shadows(self) if self._solve_shadows is not None else {}
-
-    @property
-    def solve_shadows(self) -> Callable[[StepReport], Mapping[str, Any]] | None:
-        """What solves `shadows`; None where there are none."""
-        return self._solve_shadows
+        return self.solve_shadows(self) if self.solve_shadows is not None else {}
 
     @cached_property
     def active_rows(self) -> NDArray[np.int64]:
@@ -233,12 +222,10 @@ class StepReport:
         ratio = stiffness_ratio(problem.delassus, problem.n_contacts, problem.time_step, springs)
         return float(ratio)
 
-    @property
+    @cached_property
     def residuals(self) -> Residuals:
         """Residuals of the laws of contact and of motion (theory 2.15)."""
-        if self._residuals is None:
-            self._residuals = self._context.residuals(self._buffer)
-        return self._residuals
+        return self._context.residuals(self._buffer)
 
     def read(self) -> None:
         """Compute what compiled functions compute, so that they are compiled."""
@@ -388,45 +375,41 @@ class ContactGroups:
 
 def foot_groups(work: Workspace) -> ContactGroups:
     """Return the contacts by foot; torques are about the origins of the frames of the feet."""
-    feet, model = work.robot.feet, work.model
-    joints = [model.getJointId(foot.joint) for foot in feet]
-    offsets = [foot_frame(model, foot).placement.translation for foot in feet]
+    feet, model, solids = work.robot.feet, work.model, work.robot.collisions.solids
     of_point = {k: group for group, foot in enumerate(feet) for k in foot.points}
-    solids = work.robot.collisions.solids
     of_solid = [-1] * len(solids)
     for group, foot in enumerate(feet):
         names = link_names(model, foot)
         for k, solid in enumerate(solids):
             of_solid[k] = group if solid.frame in names else of_solid[k]
-    return _groups(work, [foot.name for foot in feet], joints, offsets, (of_point, of_solid))
+    carriers = {foot.name: foot.joint for foot in feet}
+    offsets = [foot_frame(model, foot).placement.translation for foot in feet]
+    return _groups(work, carriers, offsets, [of_point[k] for k in range(len(of_point))], of_solid)
 
 
 def link_groups(work: Workspace) -> ContactGroups:
     """Return the contacts by link; torques are about the origins of the joints."""
-    points = work.robot.candidates
-    solids = work.robot.collisions.solids
-    names = [point.joint for point in points] + [solid.joint for solid in solids]
-    names = list(dict.fromkeys(names))
-    joints = [work.model.getJointId(name) for name in names]
-    of_point = {k: names.index(point.joint) for k, point in enumerate(points)}
-    of_solid = [names.index(solid.joint) for solid in solids]
-    return _groups(work, names, joints, [np.zeros(3) for _ in names], (of_point, of_solid))
+    points, solids = work.robot.candidates, work.robot.collisions.solids
+    joints = [point.joint for point in points] + [solid.joint for solid in solids]
+    names = list(dict.fromkeys(joints))
+    groups, offsets = [names.index(joint) for joint in joints], [np.zeros(3) for _ in names]
+    of_point, of_solid = groups[: len(points)], groups[len(points) :]
+    return _groups(work, dict(zip(names, names, strict=True)), offsets, of_point, of_solid)
 
 
 def _groups(
     work: Workspace,
-    names: Sequence[str],
-    joints: Sequence[int],
-    offsets: Sequence[Array],
-    members: tuple[dict[int, int], list[int]],
+    carriers: dict[str, str],
+    offsets: list[Array],
+    of_point: list[int],
+    of_solid: list[int],
 ) -> ContactGroups:
-    """Return groups of points and solids; origins are `offsets` in the axes of their joints."""
-    of_point, of_solid = members
-    points = [of_point[k] for k in range(len(of_point))]
+    """Return groups by name and joint; origins are `offsets` in the axes of the joints."""
+    joints = [work.model.getJointId(joint) for joint in carriers.values()]
     body = np.array([work.tree.body_of_joint[joint] for joint in joints], dtype=np.int64)
     origin = [work.tree.axes[k].T @ offset for k, offset in zip(body, offsets, strict=True)]
     return ContactGroups(
-        tuple(names), np.repeat(np.array(points, dtype=np.int64), work.sizes.features),
+        tuple(carriers), np.repeat(np.array(of_point, dtype=np.int64), work.sizes.features),
         np.array(of_solid, dtype=np.int64), body,
         np.array(origin, dtype=float).reshape(-1, 3),
     )  # fmt: skip
@@ -513,59 +496,38 @@ class FootReport:
 def group_values(buffer, numbers, indices, layout, of_contact, of_solid, body, origin):
     """Return the numbers of a `FootReport`, one row per group, shape (n, COLUMNS).
 
-    Args:
-        buffer: step data, shape (Sizes.length,).
-        numbers: of a workspace of the same simulation; its field `pose` is used as scratch.
-        indices: of that workspace.
-        layout: of that workspace.
-        of_contact: `ContactGroups.of_contact`, shape (at most nc,).
-        of_solid: `ContactGroups.of_solid`, shape (n_solids,).
-        body: `ContactGroups.body`, shape (n,).
-        origin: `ContactGroups.origin` [m], shape (n, 3).
+    `buffer` are the step data. `numbers`, `indices` and `layout` are those of a workspace of the
+    same simulation, whose field `pose` is scratch; the rest are the fields of `ContactGroups`.
     """
     out = np.zeros((body.shape[0], COLUMNS))
     data = arrays_of(numbers, indices, layout, 0)
     step = Arrays(without_refcount(buffer), data.indices, data.layout)
+    pose = matrix(data, f.POSE)
     if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         place_bodies(
             integers(data, f.KIND), integers(data, f.PARENT), integers(data, f.Q_INDEX),
-            matrix(data, f.PLACEMENT), vector(step, f.Q_START), matrix(data, f.POSE),
+            matrix(data, f.PLACEMENT), vector(step, f.Q_START), pose,
         )  # fmt: skip
-    place_origins(matrix(data, f.POSE), body, origin, out)
-    add_contacts(step, of_contact, out)
-    add_pairs(step, of_solid, out)
-    return out
-
-
-@kernel
-def place_origins(pose, body, origin, out):
-    """Fill the origins of the groups in world, and the gap of a group without contacts."""
+    # origins in world, and the gap of a group without contacts
     for g in range(body.shape[0]):
         R, o, row = pose[body[g]], origin[g], out[g]
         row[GAP_COLUMN] = np.inf
         for k in range(3):
             row[ORIGIN_COLUMN + k] = R[k] * o[0] + R[3 + k] * o[1] + R[6 + k] * o[2] + R[9 + k]
-
-
-@kernel
-def add_contacts(step, of_contact, out):
-    """Add every contact to its group."""
+    # contacts with the ground; those of the rest of the body belong to no foot
     gap = vector(step, f.GAP)
-    for i in range(of_contact.shape[0]):  # those of the rest of the body belong to no foot
+    for i in range(of_contact.shape[0]):
         add_contact(step, i, 1.0, gap[i], out[of_contact[i]])
-
-
-@kernel
-def add_pairs(step, of_solid, out):
-    """Add the contacts between bodies to the groups of both, with the gap before the step."""
-    pairs, gap = integers(step, f.PAIRS), vector(step, f.GAP_START)
-    for i in range(integers(step, f.LEAF_DOF).shape[0], gap.shape[0]):
+    # contacts between bodies belong to the groups of both, with the gap before the step
+    pairs, gap_start = integers(step, f.PAIRS), vector(step, f.GAP_START)
+    for i in range(integers(step, f.LEAF_DOF).shape[0], gap_start.shape[0]):
         k = PAIR_NUMBERS * pair_of(vector(step, f.FEATURE_START)[i])
         if k >= 0:
             for side in range(2):
                 group = of_solid[pairs[k + side]]
                 if group >= 0:
-                    add_contact(step, i, 1.0 - 2.0 * side, gap[i], out[group])
+                    add_contact(step, i, 1.0 - 2.0 * side, gap_start[i], out[group])
+    return out
 
 
 @kernel
@@ -579,12 +541,8 @@ def add_contact(step, i, sign, gap, row):
     torque = cross(sub(vec(point, 0), vec(row, ORIGIN_COLUMN)), force)
     put(row, FORCE_COLUMN, add(vec(row, FORCE_COLUMN), force))
     put(row, TORQUE_COLUMN, add(vec(row, TORQUE_COLUMN), torque))
-    add_state(row, gap, impulse[3 * i + 2], np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2))
-
-
-@kernel
-def add_state(row, gap, normal_impulse, speed):
-    """Add gap, load, mode and tangential speed of one contact to a group."""
+    # gap, load, mode and tangential speed
+    normal_impulse, speed = impulse[3 * i + 2], np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2)
     mode = mode_of(normal_impulse, speed)
     row[GAP_COLUMN] = min(row[GAP_COLUMN], gap)
     if normal_impulse > 0.0:
@@ -597,8 +555,6 @@ def add_state(row, gap, normal_impulse, speed):
 
 
 # --- Contacts between bodies
-
-NONE: Indices = np.zeros(0, dtype=np.int64)
 
 
 class PairReport(ContactTable):
@@ -616,13 +572,11 @@ class PairReport(ContactTable):
 
     def __init__(self, buffer: Array, sizes: Sizes, collisions: Collisions) -> None:
         self._buffer, self._places, self._collisions = buffer, sizes.layout, collisions
-        self._slots, used = NONE, NONE
-        if sizes.n_pair_slots:
-            features = self._all('feature_start')[sizes.n_ground :]
-            slots = np.flatnonzero(features != NO_FEATURE)
-            self._slots = sizes.n_ground + slots
-            used = features[slots].astype(np.int64) // CONTACTS
-        self.solids: Indices = collisions.ordered[used]
+        self._slots = np.arange(sizes.n_ground, sizes.nc)
+        features = self._field('feature_start')
+        near = features != NO_FEATURE
+        self._slots = self._slots[near]
+        self.solids: Indices = collisions.ordered[features[near].astype(np.int64) // CONTACTS]
         """First and second solid of each contact, indices into `robot.collisions.solids`, (n, 2).
         """
 
@@ -666,13 +620,9 @@ class PairReport(ContactTable):
         """Return the sum of the normal forces on links [N]; pulls count 0."""
         return float(np.abs(self.acting_on(links)) @ self.normal_force.clip(min=0.0))
 
-    def _all(self, name: str) -> Array:
-        start, stop, shape = self._places[name]
-        whole: Array = self._buffer[start:stop].reshape(shape)
-        return whole
-
     def _field(self, name: str) -> NDArray[Any]:
-        chosen: NDArray[Any] = self._all(name)[self._slots]
+        start, stop, shape = self._places[name]
+        chosen: NDArray[Any] = self._buffer[start:stop].reshape(shape)[self._slots]
         return chosen
 
 
@@ -770,36 +720,11 @@ class TouchGuard:
 
     def touch(self, report: StepReport) -> Touch | None:
         """Return the link with the largest normal force, or None if none has any."""
-        pressing = {
-            name: normal_force(report, points, self._candidates)
-            for name, points in self._parts.items()
-        }
-        link = max(pressing, key=pressing.__getitem__, default='')
-        if not link or pressing[link] <= 0.0:
+        if not self._parts:
+            return None
+        force = report.contacts.normal_force.reshape(self._candidates, -1).clip(min=0.0)
+        pressing = {name: float(force[points].sum()) for name, points in self._parts.items()}
+        link = max(pressing, key=pressing.__getitem__)
+        if pressing[link] <= 0.0:
             return None
         return Touch(link, report.time, pressing[link])
-
-
-def normal_force(report: StepReport, points: Sequence[int], candidates: int) -> float:
-    """Return the sum of the normal forces of contact points, by their index [N].
-
-    Args:
-        report: of the step.
-        points: indices into `robot.candidates`.
-        candidates: how many there are.
-    """
-    force = report.contacts.normal_force.reshape(candidates, -1)
-    return float(force[list(points)].clip(min=0.0).sum())
-
-
-def touching_links(robot: RobotModel) -> tuple[Foot, ...]:
-    """Return the links with body contacts, in the order of their first points.
-
-    Their points are indices into `robot.candidates`; torques are about the origin of the link.
-    """
-    groups: dict[tuple[str, str], list[int]] = {}
-    for k, point in enumerate(robot.body_points, len(robot.contact_points)):
-        groups.setdefault((point.frame, point.joint), []).append(k)
-    return tuple(
-        Foot(frame, frame, joint, tuple(points)) for (frame, joint), points in groups.items()
-    )

@@ -18,8 +18,8 @@ from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.contact_models._stages import READY
 from contact_sim.errors import InvalidInput
-from contact_sim.simulation._compilation import announced
 from contact_sim.simulation._report import StepContext, StepReport
+from contact_sim.simulation._running import announced
 from contact_sim.step._workspace import Workspace
 
 

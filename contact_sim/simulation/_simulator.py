@@ -8,10 +8,9 @@ in which the state goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pinocchio as pin
@@ -32,7 +31,7 @@ from contact_sim._validation import (
 from contact_sim.arrays._fields import Sizes
 from contact_sim.collision._detection import leaf_dof
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
-from contact_sim.constraints._table import (
+from contact_sim.constraints._constraint_rows import (
     ConstraintTable,
     check_start,
     constraint_table,
@@ -41,9 +40,9 @@ from contact_sim.constraints._table import (
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeStepping, apply_commands
 from contact_sim.contact_models._stages import DIRECT, JOINT_PD, READY
-from contact_sim.dynamics._energy import gravity_vector
 from contact_sim.dynamics._forces import add_wrench
 from contact_sim.dynamics._integration import INTEGRATORS, MOMENTUM, integrator_code
+from contact_sim.dynamics._rigid_body import gravity_vector
 from contact_sim.errors import (
     ContactSimError,
     InvalidInput,
@@ -62,10 +61,9 @@ from contact_sim.robot._constraints import (
 )
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
-from contact_sim.simulation._compilation import announced
 from contact_sim.simulation._judge import refusal_of
-from contact_sim.simulation._loop import StepObserver
 from contact_sim.simulation._report import StepContext, StepReport
+from contact_sim.simulation._running import announced
 from contact_sim.simulation._shadow import Shadows
 from contact_sim.simulation._state import Snapshot, standing_on
 from contact_sim.step._bilateral_rows import PythonConstraints, project_configuration
@@ -77,6 +75,18 @@ ASSEMBLY_ROUNDS, ASSEMBLED = 100, 1e-12
 """Newton steps that close the loops of a reference pose; error [m, rad] that counts as closed."""
 SETTINGS = ('gravity', 'time_step', 'springs')
 """Fields of the step data that are settings, not state."""
+
+
+class StepObserver(Protocol):
+    """Called by `Simulator.step`; reads the simulator, changes nothing in it."""
+
+    def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
+        """See a step that is about to be taken: its efforts have been checked and applied."""
+        ...
+
+    def after_step(self) -> None:
+        """See the state after the step; after one that failed, that is the state before it."""
+        ...
 
 
 class Simulator:
@@ -120,9 +130,7 @@ class Simulator:
         self.terrain = as_terrain(terrain)
         h = positive('time_step', time_step, 's')
         start = standing_on(self.robot, self.terrain)
-        placed = [
-            with_reference_pose(self.robot, constraint, start) for constraint in self._declared
-        ]
+        placed = [with_reference_pose(self.robot, own, start) for own in self._declared]
         self._workspace = work = Workspace(robot, self.terrain, h, placed)
         self._data = work.data
         self._data.q[:] = start
@@ -243,11 +251,18 @@ class Simulator:
             raise InvalidInput(
                 f'external_wrenches = {shown(wrenches)}: expected wrenches by frame'
             )
-        pushes = [(self._frame(name), as_wrench(name, value)) for name, value in wrenches.items()]
+        work, tree, pushes = self._workspace, self._workspace.tree, []
+        for name, value in wrenches.items():
+            frame = find_frame(work.model, name)
+            wrench = np.array(real_array(f'external wrench on {name!r}', value))
+            if wrench.shape != (6,) or not is_finite(wrench):
+                raise InvalidInput(
+                    f'external wrench on {shown(name)} = {shown(value)}: expected 6 finite numbers'
+                )
+            pushes.append((frame, wrench))
         if not pushes and not self._pushed:
             return
         self._release()
-        work, tree = self._workspace, self._workspace.tree
         for frame, wrench in pushes:
             self._pushed, body = True, tree.body_of_joint[frame.parentJoint]
             add_wrench(
@@ -333,14 +348,11 @@ class Simulator:
         Raises:
             UnknownName: a frame that does not exist.
         """
-        frame, tree = self._frame(name), self._workspace.tree
+        frame, tree = find_frame(self._workspace.model, name), self._workspace.tree
         body = tree.body_of_joint[frame.parentJoint]
         pose = self._workspace.pose[body]
         axes = pose[:9].reshape(3, 3).T @ tree.axes[body].T
         return pin.SE3(axes, pose[9:].copy()) * frame.placement
-
-    def _frame(self, name: str) -> pin.Frame:
-        return find_frame(self._workspace.model, name)
 
     def standing_configuration(self, pose: str = 'standing') -> Array:
         """Return the reference pose of the robot with its lowest foot on the terrain, (nq,)."""
@@ -367,11 +379,15 @@ class Simulator:
         start = self.robot.checked_configuration(q)
         velocity = np.zeros(self.robot.nv) if v is None else self.robot.checked_velocity(v)
         time = finite('time', time)
-        with self._undone_on_error():
+        table, buffer = self._workspace.table, self._data.buffer.copy()
+        try:
             if self._declared:
                 place_checked(self._workspace, self._declared, start)
             if ground is not self.terrain:
                 self._continue_in(on_ground(self._workspace, ground), ground)
+        except ContactSimError:
+            self._put_back(table, buffer)
+            raise
         self._data.q[:] = start
         self._data.v[:] = velocity
         self._data.friction[:] = self._workspace.default_friction
@@ -598,12 +614,8 @@ class Simulator:
     def _constrain(self, declared: tuple[Constraint, ...], q: Array) -> None:
         """Let other constraints hold at q (nq,); those that hold already stay where they are."""
         holding = {constraint.name: constraint for constraint in self.constraints}
-        placed = [
-            with_reference_pose(
-                self.robot, with_place_of(holding.get(constraint.name), constraint), q
-            )
-            for constraint in declared
-        ]
+        kept = [with_place_of(holding.get(own.name), own) for own in declared]
+        placed = [with_reference_pose(self.robot, own, q) for own in kept]
         work = self._workspace.under(self.terrain, placed)
         check_integrator(work)
         place_checked(work, placed, q)
@@ -623,23 +635,13 @@ class Simulator:
         q = self.robot.checked_configuration(buffer[start : start + self.robot.nq])
         before = {constraint.name: constraint for constraint in self._declared}
         self._constrain(placed, q)
-        declared = [before.get(constraint.name, constraint) for constraint in placed]
+        declared = ((new, before.get(new.name, new)) for new in placed)
         self._declared = tuple(
-            old if with_place_of(new, old) == new else new
-            for new, old in zip(placed, declared, strict=True)
+            old if with_place_of(new, old) == new else new for new, old in declared
         )
 
-    @contextmanager
-    def _undone_on_error(self) -> Iterator[None]:
-        """Put constraints and state back where the block raises an error of ours."""
-        table, buffer = self._workspace.table, self._data.buffer.copy()
-        try:
-            yield
-        except ContactSimError:
-            self._put_back(table, buffer)
-            raise
-
     def _put_back(self, table: ConstraintTable, buffer: Array) -> None:
+        """Let the constraints and the state before a change that failed hold again."""
         self._workspace.table = table
         self._workspace.fill_constraints()
         self._data.buffer[:] = buffer
@@ -698,7 +700,7 @@ def place(work: Workspace, constraints: Sequence[Constraint], q: Array) -> None:
 
     `work` was made for these constraints, perhaps at another place.
     """
-    placed = [with_reference_pose(work.robot, constraint, q) for constraint in constraints]
+    placed = [with_reference_pose(work.robot, own, q) for own in constraints]
     if tuple(placed) != work.table.constraints:
         work.table = constraint_table(work.robot, work.tree, placed)
         work.fill_constraints()
@@ -737,16 +739,6 @@ def checked_robot(robot: object) -> RobotModel:
     if not isinstance(robot, RobotModel):
         raise InvalidInput(f'robot = {shown(robot)}: expected a RobotModel; see load_robot')
     return robot
-
-
-def as_wrench(name: str, value: ArrayLike) -> Array:
-    """Return a wrench on a frame, shape (6,)."""
-    wrench = np.array(real_array(f'external wrench on {name!r}', value))
-    if wrench.shape != (6,) or not is_finite(wrench):
-        raise InvalidInput(
-            f'external wrench on {shown(name)} = {shown(value)}: expected 6 finite numbers'
-        )
-    return wrench
 
 
 def per_contact(

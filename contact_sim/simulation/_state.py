@@ -16,7 +16,7 @@ from contact_sim.contact_models._base import ContactModel
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
-from contact_sim.robot._several_robots import JoinedRobots, Part, parts_of
+from contact_sim.robot._several_robots import JoinedRobots, parts_of
 from contact_sim.robot._standing_pose import STANDING
 
 
@@ -44,10 +44,8 @@ class Snapshot:
             )
         numbers = {}
         for name in ('buffer', 'friction', 'restitution', 'stabilisation'):
-            array, expected = (
-                real_array(f'snapshot: {name}', getattr(self, name)),
-                getattr(now, name),
-            )
+            array = real_array(f'snapshot: {name}', getattr(self, name))
+            expected = getattr(now, name)
             if array.shape != expected.shape:
                 raise InvalidInput(
                     f'snapshot: {name} of {array.size} numbers, expected {expected.size}: the '
@@ -98,18 +96,31 @@ def standing_on(
     """
     q = robot.reference_configuration(pose)
     if isinstance(robot, JoinedRobots):
-        return np.concatenate([_part_on(part, terrain, pose, (x, y, yaw)) for part in robot.parts])
+        cos, sin, states = math.cos(yaw), math.sin(yaw), []
+        for part in robot.parts:
+            own = pose if pose in part.robot.references else STANDING
+            u, v, turn = part.place  # among the robots, which are at x, y, yaw together
+            place = x + (cos * u - sin * v), y + (sin * u + cos * v), yaw + turn
+            states.append(standing_on(part.robot, terrain, own, *place))
+        return np.concatenate(states)
     if not robot.floating_base:
         return q
     q = q.copy()
     if yaw:
-        q[3:7] = (
-            _quaternion(q) * pin.Quaternion(math.cos(yaw / 2), 0, 0, math.sin(yaw / 2))
-        ).coeffs()
+        turned = _quaternion(q) * pin.Quaternion(math.cos(yaw / 2), 0, 0, math.sin(yaw / 2))
+        q[3:7] = turned.coeffs()
     if terrain.kind == PLANES and terrain.features == 1:
-        _stand_on_plane(q, terrain.data[:4], x, y)
+        plane = terrain.data[:4]  # feet that stand on z = 0 stand on it
+        q[:3] = _turned(q, plane[:3]) + plane[3] * plane[:3]
+        if x or y:
+            q[:3] += x, y, -(x * plane[0] + y * plane[1]) / plane[2]  # along the ground
         return q
-    up = _stand_over(q, terrain, x, y)
+    height = terrain.height(x, y)
+    if math.isnan(height):
+        raise InvalidInput(f'no ground to stand on at x = {x:g} m, y = {y:g} m: {shown(terrain)}')
+    below = np.array([x, y, height])
+    up = terrain.normals(below[None])[0] if terrain.features == 1 else UP
+    q[:3] = _turned(q, up) + below
     _touch(robot, terrain, q, up, pose)
     return q
 
@@ -120,16 +131,6 @@ def lift(robot: RobotModel, q: Array, terrain: Terrain, height: float) -> None:
         base = q[part.q]
         if part.robot.floating_base:
             base[:3] += height * terrain.normals(base[None, :3])[0]
-
-
-def _part_on(part: Part, terrain: Terrain, pose: str, place: tuple[float, float, float]) -> Array:
-    """Return where one of several robots stands that are at `place` together."""
-    own = pose if pose in part.robot.references else STANDING
-    x, y, yaw = place
-    u, v, turn = part.place
-    x += math.cos(yaw) * u - math.sin(yaw) * v
-    y += math.sin(yaw) * u + math.cos(yaw) * v
-    return standing_on(part.robot, terrain, own, x, y, yaw + turn)
 
 
 def _quaternion(q: Array) -> pin.Quaternion:
@@ -143,74 +144,39 @@ def _turned(q: Array, normal: Array) -> Array:
     return np.asarray(turn.matrix() @ q[:3])
 
 
-def _stand_on_plane(q: Array, plane: Array, x: float, y: float) -> None:
-    """Put the base over a plane; feet that stand on z = 0 stand on it."""
-    q[:3] = _turned(q, plane[:3]) + plane[3] * plane[:3]
-    if x or y:
-        q[:3] += x, y, -(x * plane[0] + y * plane[1]) / plane[2]  # along the ground
-
-
-def _stand_over(q: Array, terrain: Terrain, x: float, y: float) -> Array:
-    """Put the base near the ground below x, y; return the direction away from it."""
-    height = terrain.height(x, y)
-    if math.isnan(height):
-        raise InvalidInput(f'no ground to stand on at x = {x:g} m, y = {y:g} m: {shown(terrain)}')
-    below = np.array([x, y, height])
-    up = terrain.normals(below[None])[0] if terrain.features == 1 else UP
-    q[:3] = _turned(q, up) + below
-    return up
-
-
 def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) -> None:
     """Move the base along `up` until the lowest foot touches."""
+    if not robot.candidates:
+        return
     model = robot.pinocchio_model
     data = model.createData()
     pin.forwardKinematics(model, data, q)
-    centres = [
-        np.array(data.oMi[model.getJointId(point.joint)].act(point.offset))
-        for point in robot.candidates
-    ]
-    radii = [point.radius for point in robot.candidates]
+    centres = np.array([
+        data.oMi[model.getJointId(point.joint)].act(point.offset) for point in robot.candidates
+    ])  # fmt: skip
+    radii = np.array([point.radius for point in robot.candidates])
     if terrain.kind in FACETED:
-        q[:3] += _descent(terrain, np.array(centres), np.array(radii)) * up
+        # from above, each time by the gap of the nearest sphere, which leaves no facet in between
+        over = [terrain.height(x, y) for x, y, _ in centres]
+        rise = LIFT + float(np.nanmax([*(over - centres[:, 2] + radii), 0.0]))
+        for _ in range(MOST_ROUNDS):
+            gap = float((terrain.distances(centres + [0.0, 0.0, rise]) - radii).min())
+            rise -= gap
+            if gap <= CLOSE:
+                break
+        q[:3] += rise * up
         return
     extent = 1.0 + float(np.abs(q[:3]).max()) + float(np.abs(terrain.data).max())
     for _ in range(MOST_ROUNDS):
-        rise = _missing_rise(terrain, centres, radii, up)
-        if math.isnan(rise):
+        # by how much the spheres must rise until none is in the ground, to first order
+        distance, normal = terrain.contacts(centres)
+        slope = normal @ up
+        missing = (radii[:, None] - distance) / np.maximum(slope, STEEP)
+        rise = float(missing[slope >= STEEP].max()) if (slope >= STEEP).any() else math.nan
+        if math.isnan(rise):  # nothing would hold them
             break
-        centres = [centre + rise * up for centre in centres]
+        centres += rise * up
         q[:3] += rise * up
         if abs(rise) <= ROUNDING * extent:
             return
     raise InvalidInput(f'robot {robot.name!r} does not fit on {terrain!r} in the pose {pose!r}')
-
-
-def _descent(terrain: Terrain, centres: Array, radii: Array) -> float:
-    """Return the rise after which the lowest sphere touches, coming from above.
-
-    Each time by the distance of the nearest one, which leaves no facet in between.
-    """
-    if not len(centres):
-        return 0.0
-    over = [terrain.height(x, y) for x, y, _ in centres]
-    rise = LIFT + float(np.nanmax([*(over - centres[:, 2] + radii), 0.0]))
-    for _ in range(MOST_ROUNDS):
-        gap = float((terrain.distances(centres + [0.0, 0.0, rise]) - radii).min())
-        rise -= gap
-        if gap <= CLOSE:
-            break
-    return rise
-
-
-def _missing_rise(terrain: Terrain, centres: list[Array], radii: list[float], up: Array) -> float:
-    """Return by how much the spheres must rise until none is in the ground, to first order.
-
-    NaN where nothing would hold them.
-    """
-    if not centres:
-        return 0.0
-    distance, normal = terrain.contacts(centres)
-    slope = normal @ up
-    rise = (np.array(radii)[:, None] - distance) / np.maximum(slope, STEEP)
-    return float(rise[slope >= STEEP].max()) if (slope >= STEEP).any() else math.nan

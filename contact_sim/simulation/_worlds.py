@@ -28,21 +28,21 @@ from contact_sim._validation import (
     positive,
     real_array,
 )
-from contact_sim.arrays._fields import INDEX_FIELDS, Sizes, places_of
+from contact_sim.arrays._fields import INDEX_FIELDS, STATE, places_of
 from contact_sim.arrays._views import PERSISTENT_FIELDS
 from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeSteppingModel, refresh
 from contact_sim.contact_models._stages import DIRECT, JOINT_PD, NOT_FINITE, READY
-from contact_sim.dynamics._energy import gravity_vector
 from contact_sim.dynamics._integration import integrator_code
+from contact_sim.dynamics._rigid_body import gravity_vector
 from contact_sim.errors import InvalidInput, of_type
 from contact_sim.robot._actuators import Actuators, JointCommand
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
-from contact_sim.simulation._compilation import announced
 from contact_sim.simulation._judge import crossed_limits
 from contact_sim.simulation._report import StepContext, StepReport
+from contact_sim.simulation._running import announced
 from contact_sim.simulation._simulator import check_integrator, checked_robot, over_features
 from contact_sim.simulation._state import standing_on
 from contact_sim.step._workspace import Workspace, ground_indices
@@ -51,6 +51,14 @@ BatchController = Callable[[Array, Array, Array], ArrayLike]
 """(time (n,), q (n, nq), v (n, nv)) → joint efforts (n, n_joints) [N m]."""
 CHUNKS = 4
 """Pieces of work per thread: worlds may take differently long."""
+LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'springs')
+"""Fields that belong to the contact model of a world."""
+ROBOT_FIELDS = (
+    'body', 'total_mass', 'inverse_weight', 'armature', 'damping', 'interval_lower',
+    'interval_upper', 'lower', 'upper', 'effort_limit', 'velocity_limit', 'saturation_effort',
+    'lag_decay', 'delay',
+)  # fmt: skip
+"""Fields that follow from masses and actuators of a world."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,27 +120,137 @@ class Worlds:
         self.robot, self.n = checked_robot(robot), count('n', n)
         self._threads = count('threads', threads or os.cpu_count() or 1)
         try:
-            arrays = WorldArrays(robot, self.n, contact_model, terrain, time_step, actuators)
+            robots = self._allocate(contact_model, terrain, time_step, actuators)
         except MemoryError as error:
             raise InvalidInput(f'n = {n}: no memory for so many worlds') from error
-        self._arrays = arrays
-        self._field, sizes = arrays.field, arrays.template.sizes
-        arrays.template.integrator[0] = integrator_code(integrator)
-        check_integrator(arrays.template)
-        self._field('integrator')[:] = arrays.template.integrator
-        arrays.set_gravity(gravity)
-        self._field('default_friction')[:] = per_world_contact('friction', friction, self.n, sizes)
-        self._field('default_restitution')[:] = per_world_contact(
-            'restitution', restitution, self.n, sizes, 1.0
-        )
+        template = self._template
+        template.integrator[0] = integrator_code(integrator)
+        check_integrator(template)
+        self._field('integrator')[:] = template.integrator
+        value = real_array('gravity', gravity)
+        if value.ndim == 2 and (value.shape != (self.n, 3) or not np.isfinite(value).all()):
+            raise InvalidInput(f'gravity: shape {value.shape}, expected ({self.n}, 3), finite')
+        self._field('gravity')[:] = value if value.ndim == 2 else gravity_vector(gravity)
+        for name, numbers, largest in (
+            ('friction', friction, np.inf), ('restitution', restitution, 1.0),
+        ):  # fmt: skip
+            rows = over_features(real_array(name, numbers), template.sizes)
+            rows = per_world(name, rows, self.n, template.sizes.nc, largest)
+            self._field(f'default_{name}')[:] = rows
         if not (masses is None and actuators is None):
-            arrays.set_robots(masses)
-        arrays.set_laws()
-        self._compiled = arrays.law.compiled.advance
+            self._set_robots(robots, masses)
+        self._set_laws()
+        self._compiled = self._law.compiled.advance
         self._executor = ThreadPoolExecutor(self._threads)
-        with announced(type(arrays.law).__module__):
+        with announced(type(self._law).__module__):
             self.reset()
             self._run_chunk(slice(0, 1), 0)
+
+    # ---------------------------------------------------------------- arrays, one row per world
+
+    def _allocate(
+        self,
+        contact_model: str | ContactModel | Sequence[ContactModel],
+        terrain: TerrainLike | Sequence[TerrainLike],
+        time_step: float,
+        actuators: Sequence[Actuators] | None,
+    ) -> list[RobotModel]:
+        """Make the arrays, laid out as those of one simulation; return the robot of each world."""
+        n, robots = self.n, [self.robot] * self.n
+        if actuators is not None:
+            actuators = as_tuple('actuators', actuators)
+            if len(actuators) != n:
+                raise InvalidInput(f'actuators: {len(actuators)} given, expected {n}')
+            robots = [self.robot.with_actuators(own) for own in actuators]
+        self._terrains = one_or_each('terrain', terrain, as_terrain, n)
+        self._models = one_or_each('contact_model', contact_model, as_contact_model, n)
+        h, first = positive('time_step', time_step, 's'), robots[0]
+        if any(robot is not first for robot in robots):  # room for what all actuators remember
+            most = {
+                name: np.max([getattr(robot.actuators, name) for robot in robots], axis=0)
+                for name in ('delay', 'time_constant')
+            }
+            first = first.with_actuators(None, **most)
+        self._template = template = Workspace(first, self._terrains[0], h, first.constraints)
+        if template.tree.unsupported:
+            names = ', '.join(template.tree.unsupported)
+            raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
+        self._numbers = np.repeat(template.numbers, n, axis=0)
+        self._indices = np.repeat(template.indices, n, axis=0)
+        self._places = places_of(template.sizes)
+        law = self._models[0]  # those of the others differ in parameters only
+        for i, model in enumerate(self._models):
+            if not isinstance(model, TimeSteppingModel):
+                raise InvalidInput(
+                    f'Worlds: contact model {model.name!r} has no compiled step; use Simulator'
+                )
+            if model.compiled is not law.compiled:
+                raise InvalidInput(
+                    f'contact_model of world {i} is {model.name!r}, that of world 0 '
+                    f'{law.name!r}: expected one class'
+                )
+        self._law = law
+        self._change_terrains(np.arange(n), self._terrains)
+        return robots
+
+    def _field(self, name: str) -> Any:
+        """Return a view of one field of all worlds, shape (n, ...)."""
+        start, stop, shape = self._places[name]
+        array = self._indices if name in INDEX_FIELDS else self._numbers
+        return array[:, start:stop].reshape(self.n, *shape)
+
+    def _set_robots(self, robots: list[RobotModel], masses: ArrayLike | None) -> None:
+        """Use the actuators of every world, and masses (njoints − 1,) or (n, njoints − 1) [kg]."""
+        if masses is not None:
+            rows = per_world('masses', masses, self.n, self.robot.pinocchio_model.njoints - 1)
+            if not (rows > 0.0).all():
+                raise InvalidInput('masses: expected values > 0')
+            robots = [with_masses(robot, row) for robot, row in zip(robots, rows, strict=True)]
+        h = float(self._template.data.time_step[0])
+        for i, robot in enumerate(robots):
+            own = Workspace(robot, self._terrains[i], h, robot.constraints)
+            if not np.array_equal(own.interval_dof, self._template.interval_dof):
+                raise InvalidInput(
+                    f'actuators of world {i}: dry friction in other joints than in world 0'
+                )
+            for name in ROBOT_FIELDS:
+                self._field(name)[i] = getattr(own, name)
+
+    def _set_laws(self) -> None:
+        """Write the contact model of every world; gravity and masses have to be set before."""
+        template, first = self._template, self._models[0]
+        same = all(model is first for model in self._models)
+        same = same and len(np.unique(self._field('total_mass'))) == 1
+        same = same and (self._field('gravity') == self._field('gravity')[0]).all()
+        for i, model in enumerate(self._models[:1] if same else self._models):
+            template.data.gravity[:] = self._field('gravity')[i]
+            template.total_mass[:] = self._field('total_mass')[i]
+            template.data.springs[:] = 0.0
+            model.bind(template)
+            for name in LAW_FIELDS:
+                self._field(name)[slice(None) if same else i] = getattr(template, name)
+
+    def _change_terrains(
+        self, which: NDArray[np.int64], terrain: TerrainLike | Sequence[TerrainLike]
+    ) -> None:
+        """Put the worlds `which` on other grounds, one for all or one for each."""
+        chosen = one_or_each('terrain', terrain, as_terrain, len(which))
+        for i, ground in zip(which, chosen, strict=True):
+            if ground.features != self._terrains[0].features:
+                raise InvalidInput(
+                    f'terrain of world {i} has {ground.features} features, that of world 0 '
+                    f'{self._terrains[0].features}'
+                )
+        for i, ground in zip(which, chosen, strict=True):
+            self._terrains[i] = ground
+            self._field('terrain')[i] = ground.data
+            self._field('ground')[i] = ground_indices(ground)
+
+    def _workspace_of(self, world: int) -> Workspace:
+        """Return a workspace with the values of one world."""
+        own = self._template.copy(self._terrains[world])
+        own.numbers[0], own.indices[0] = self._numbers[world], self._indices[world]
+        return own
 
     # ---------------------------------------------------------------- state
 
@@ -159,7 +277,7 @@ class Worlds:
         """
         which, time = self._chosen(worlds), finite('time', time)
         if terrain is not None:
-            self._arrays.change_terrains(which, terrain)
+            self._change_terrains(which, terrain)
         starts = self._starts(q, which)
         speeds = np.zeros((1, self.robot.nv)) if v is None else np.atleast_2d(real_array('v', v))
         speeds = np.broadcast_to(_rows('v', speeds, len(which)), (len(which), speeds.shape[1]))
@@ -173,11 +291,10 @@ class Worlds:
         self._field('friction')[which] = self._field('default_friction')[which]
         self._field('clock')[which] = (time, time, 0.0)
         self._field('status')[which] = READY
-        arrays = self._arrays
-        numbers, indices = arrays.numbers[which], arrays.indices[which]
-        refresh(numbers, indices, arrays.template.layout)
-        arrays.numbers[which], arrays.indices[which] = numbers, indices
-        for name in ('q', 'v', 'position', 'frame', 'gap', 'feature', 'memory', 'energy'):
+        numbers, indices = self._numbers[which], self._indices[which]
+        refresh(numbers, indices, self._template.layout)
+        self._numbers[which], self._indices[which] = numbers, indices
+        for name in STATE:
             self._field(f'{name}_start')[which] = self._field(name)[which]
 
     def _starts(self, q: ArrayLike | None, which: NDArray[np.int64]) -> Array:
@@ -186,10 +303,10 @@ class Worlds:
             return np.broadcast_to(_rows('q', rows, len(which)), (len(which), rows.shape[1]))
         poses: dict[int, Array] = {}
         for i in which:
-            terrain = self._arrays.terrains[i]
+            terrain = self._terrains[i]
             if id(terrain) not in poses:
                 poses[id(terrain)] = standing_on(self.robot, terrain)
-        return np.array([poses[id(self._arrays.terrains[i])] for i in which])
+        return np.array([poses[id(self._terrains[i])] for i in which])
 
     @property
     def time(self) -> Array:
@@ -214,12 +331,21 @@ class Worlds:
     @property
     def stopped(self) -> dict[int, str]:
         """Reason for every world that has stopped, by its number; `reset` lets it go on."""
-        return {int(i): self._reason(int(i)) for i in np.flatnonzero(~self.running)}
+        reasons = {}
+        for world in map(int, np.flatnonzero(~self.running)):
+            status, time = int(self._field('status')[world, 0]), float(self.time[world])
+            if status == NOT_FINITE:
+                limits = crossed_limits(self._workspace_of(world), self.robot)
+                reason = f'the step would not be finite: {limits}'
+            else:
+                reason = f'effort of joint {self.robot.joint_names[status - 1]!r} is not finite'
+            reasons[world] = f'world {world} stopped at t = {time:g} s: {reason}'
+        return reasons
 
     @property
     def bytes_per_world(self) -> int:
         """Memory of one world [bytes]."""
-        return int(self._arrays.numbers[0].nbytes + self._arrays.indices[0].nbytes)
+        return int(self._numbers[0].nbytes + self._indices[0].nbytes)
 
     @checked
     def report(self, world: int) -> StepReport:
@@ -229,18 +355,8 @@ class Worlds:
             InvalidInput: a world that does not exist.
         """
         (place,) = self._chosen([world])
-        own = self._arrays.of(int(place))
+        own = self._workspace_of(int(place))
         return StepReport(own.data.buffer.copy(), StepContext(own))
-
-    def _reason(self, world: int) -> str:
-        status, time = int(self._field('status')[world, 0]), float(self.time[world])
-        if status == NOT_FINITE:
-            reason = crossed_limits(self._arrays.of(world), self.robot)
-            return (
-                f'world {world} stopped at t = {time:g} s: the step would not be finite: {reason}'
-            )
-        joint = self.robot.joint_names[status - 1]
-        return f'world {world} stopped at t = {time:g} s: effort of joint {joint!r} is not finite'
 
     # ---------------------------------------------------------------- stepping
 
@@ -321,7 +437,7 @@ class Worlds:
             UnknownName: a frame that does not exist.
             InvalidInput: wrong sizes, values that are not finite.
         """
-        model, tree = self.robot.pinocchio_model, self._arrays.template.tree
+        model, tree = self.robot.pinocchio_model, self._template.tree
         placed = find_frame(model, frame)
         values = per_world('wrenches', wrenches, self.n, 6, least=-np.inf)
         body = tree.body_of_joint[placed.parentJoint]
@@ -338,25 +454,22 @@ class Worlds:
         while left:
             chunk = min(left, every - since if every else left)
             if controlled is not None:
-                chunk = min(chunk, controlled[1])
-                self._command(controlled[0])
+                controller, period = controlled
+                chunk = min(chunk, period)
+                efforts = real_array('controller', controller(self.time, self.q, self.v))
+                shape = (self.n, self.robot.n_joints)
+                if efforts.shape != shape:
+                    raise InvalidInput(
+                        f'controller: efforts of shape {efforts.shape}, expected {shape}'
+                    )
+                self._field('command')[:] = efforts
             self._advance(chunk)
             left, since = left - chunk, since + chunk
             if since == every or not left:
-                instants.append(self._instant())
+                rows = (self._field(name).copy() for name in ('q', 'v', 'effort'))
+                instants.append((self.time, *rows))
                 since = 0
         return Rollout(*(np.array(values) for values in zip(*instants, strict=True)))
-
-    def _command(self, controller: BatchController) -> None:
-        efforts = real_array('controller', controller(self.time, self.q, self.v))
-        shape = (self.n, self.robot.n_joints)
-        if efforts.shape != shape:
-            raise InvalidInput(f'controller: efforts of shape {efforts.shape}, expected {shape}')
-        self._field('command')[:] = efforts
-
-    def _instant(self) -> tuple[Array, Array, Array, Array]:
-        names = ('q', 'v', 'effort')
-        return self.time, *(self._field(name).copy() for name in names)  # type: ignore[return-value]
 
     def _advance(self, steps: int) -> None:
         pieces = min(self.n, CHUNKS * self._threads if self._threads > 1 else 1)
@@ -369,9 +482,8 @@ class Worlds:
             done.result()
 
     def _run_chunk(self, chunk: slice, steps: int) -> None:
-        arrays = self._arrays
-        layout = arrays.template.layout
-        self._compiled(arrays.numbers[chunk], arrays.indices[chunk], layout, steps)
+        numbers, indices = self._numbers[chunk], self._indices[chunk]
+        self._compiled(numbers, indices, self._template.layout, steps)
 
     def _chosen(self, worlds: ArrayLike | None) -> NDArray[np.int64]:
         if worlds is None:
@@ -409,169 +521,6 @@ def per_world(
         worst = numbers[~within].flat[0]
         raise InvalidInput(f'{name}: {worst} is not a finite value in [{least:g}, {largest:g}]')
     return np.broadcast_to(numbers, (n, length))
-
-
-def per_world_contact(
-    name: str, value: float | ArrayLike, n: int, sizes: Sizes, largest: float = np.inf
-) -> Array:
-    """Return `per_world` of numbers per contact, shape (n, nc), or given per contact point."""
-    return per_world(name, over_features(real_array(name, value), sizes), n, sizes.nc, largest)
-
-
-# --- The arrays of many worlds of one robot
-
-LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'springs')
-"""Fields that belong to the contact model of a world."""
-ROBOT_FIELDS = (
-    'body', 'total_mass', 'inverse_weight', 'armature', 'damping', 'interval_lower',
-    'interval_upper', 'lower', 'upper', 'effort_limit', 'velocity_limit', 'saturation_effort',
-    'lag_decay', 'delay',
-)  # fmt: skip
-"""Fields that follow from masses and actuators of a world."""
-
-
-class WorldArrays:
-    """Numbers and indices of n worlds, one row each, laid out as those of one simulation.
-
-    Attributes:
-        n: number of worlds.
-        numbers: shape (n, length).
-        indices: shape (n, length).
-        template: a workspace with the layout of every world.
-        terrains: the ground of every world, length n.
-        law: the contact model of world 0; those of the others differ in parameters only.
-    """
-
-    def __init__(
-        self,
-        robot: RobotModel,
-        n: int,
-        contact_model: str | ContactModel | Sequence[ContactModel],
-        terrain: TerrainLike | Sequence[TerrainLike],
-        time_step: float,
-        actuators: Sequence[Actuators] | None = None,
-    ) -> None:
-        self.n = n
-        self._robots = robots_of(robot, n, actuators)
-        self.terrains = one_or_each('terrain', terrain, as_terrain, n)
-        self._models = one_or_each('contact_model', contact_model, as_contact_model, n)
-        self._h = positive('time_step', time_step, 's')
-        first = with_room(self._robots)
-        self.template = template = Workspace(first, self.terrains[0], self._h, first.constraints)
-        if template.tree.unsupported:
-            names = ', '.join(template.tree.unsupported)
-            raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
-        self.numbers = np.repeat(template.numbers, n, axis=0)
-        self.indices = np.repeat(template.indices, n, axis=0)
-        self._places = places_of(template.sizes)
-        self.law = self._checked_law()
-        self.change_terrains(np.arange(n), self.terrains)
-
-    def field(self, name: str) -> Any:
-        """Return a view of one field of all worlds, shape (n, ...)."""
-        start, stop, shape = self._places[name]
-        array = self.indices if name in INDEX_FIELDS else self.numbers
-        return array[:, start:stop].reshape(self.n, *shape)
-
-    def set_gravity(self, gravity: float | ArrayLike) -> None:
-        """Use a gravity for all worlds, or one for each, (n, 3) [m/s²]."""
-        value = real_array('gravity', gravity)
-        if value.ndim == 2 and (value.shape != (self.n, 3) or not np.isfinite(value).all()):
-            raise InvalidInput(f'gravity: shape {value.shape}, expected ({self.n}, 3), finite')
-        self.field('gravity')[:] = value if value.ndim == 2 else gravity_vector(gravity)
-
-    def set_robots(self, masses: ArrayLike | None) -> None:
-        """Use the actuators of every world, and masses (njoints − 1,) or (n, njoints − 1) [kg]."""
-        robots = self._robots
-        if masses is not None:
-            bodies = robots[0].pinocchio_model.njoints - 1
-            rows = per_world('masses', masses, self.n, bodies)
-            if not (rows > 0.0).all():
-                raise InvalidInput('masses: expected values > 0')
-            robots = [with_masses(robot, row) for robot, row in zip(robots, rows, strict=True)]
-        for i, robot in enumerate(robots):
-            own = Workspace(robot, self.terrains[i], self._h, robot.constraints)
-            if not np.array_equal(own.interval_dof, self.template.interval_dof):
-                raise InvalidInput(
-                    f'actuators of world {i}: dry friction in other joints than in world 0'
-                )
-            for name in ROBOT_FIELDS:
-                self.field(name)[i] = getattr(own, name)
-
-    def set_laws(self) -> None:
-        """Write the contact model of every world; gravity and masses have to be set before."""
-        template, first = self.template, self._models[0]
-        same = all(model is first for model in self._models)
-        same = same and len(np.unique(self.field('total_mass'))) == 1
-        same = same and (self.field('gravity') == self.field('gravity')[0]).all()
-        for i, model in enumerate(self._models[:1] if same else self._models):
-            template.data.gravity[:] = self.field('gravity')[i]
-            template.total_mass[:] = self.field('total_mass')[i]
-            template.data.springs[:] = 0.0
-            model.bind(template)
-            for name in LAW_FIELDS:
-                self.field(name)[slice(None) if same else i] = getattr(template, name)
-
-    def of(self, world: int) -> Workspace:
-        """Return a workspace with the values of one world."""
-        own = self.template.copy(self.terrains[world])
-        own.numbers[0], own.indices[0] = self.numbers[world], self.indices[world]
-        return own
-
-    def change_terrains(
-        self, which: NDArray[np.int64], terrain: TerrainLike | Sequence[TerrainLike]
-    ) -> None:
-        """Put the worlds `which` on other grounds, one for all or one for each."""
-        chosen = one_or_each('terrain', terrain, as_terrain, len(which))
-        for i, ground in zip(which, chosen, strict=True):
-            if ground.features != self.terrains[0].features:
-                raise InvalidInput(
-                    f'terrain of world {i} has {ground.features} features, that of world 0 '
-                    f'{self.terrains[0].features}'
-                )
-        for i, ground in zip(which, chosen, strict=True):
-            self.terrains[i] = ground
-            self.field('terrain')[i] = ground.data
-            self.field('ground')[i] = ground_indices(ground)
-
-    def _checked_law(self) -> TimeSteppingModel:
-        first = self._models[0]
-        for i, model in enumerate(self._models):
-            if not isinstance(model, TimeSteppingModel):
-                raise InvalidInput(
-                    f'Worlds: contact model {model.name!r} has no compiled step; use Simulator'
-                )
-            if model.compiled is not first.compiled:
-                raise InvalidInput(
-                    f'contact_model of world {i} is {model.name!r}, that of world 0 '
-                    f'{first.name!r}: expected one class'
-                )
-        assert isinstance(first, TimeSteppingModel)
-        return first
-
-
-def robots_of(
-    robot: RobotModel, n: int, actuators: Sequence[Actuators] | None
-) -> list[RobotModel]:
-    """Return the robot of every world, one for all where nothing differs."""
-    if actuators is None:
-        return [robot] * n
-    actuators = as_tuple('actuators', actuators)
-    if len(actuators) != n:
-        raise InvalidInput(f'actuators: {len(actuators)} given, expected {n}')
-    return [robot.with_actuators(own) for own in actuators]
-
-
-def with_room(robots: Sequence[RobotModel]) -> RobotModel:
-    """Return a robot whose arrays have room for what the actuators of all of these remember."""
-    first = robots[0]
-    if all(robot is first for robot in robots):
-        return first
-    most = {
-        name: np.max([getattr(robot.actuators, name) for robot in robots], axis=0)
-        for name in ('delay', 'time_constant')
-    }
-    return first.with_actuators(None, **most)
 
 
 def one_or_each(name: str, value: Any, checked: Callable[[Any], Any], n: int) -> list[Any]:

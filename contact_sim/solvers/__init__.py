@@ -3,8 +3,4 @@
 from contact_sim.solvers._jit import entry, kernel
 from contact_sim.solvers._springs import LinearSprings
 
-__all__ = [
-    'LinearSprings',
-    'entry',
-    'kernel',
-]
+__all__ = ['LinearSprings', 'entry', 'kernel']

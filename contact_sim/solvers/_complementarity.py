@@ -1,12 +1,9 @@
 """Contact with polyhedral cones of k sides, and with boxes, as complementarity problems.
 
-    0 ≤ λ_n        ⊥  w_n                 ≥ 0
-    0 ≤ β_j        ⊥  w_t·d_j + s         ≥ 0        λ_t = Σ_j β_j d_j, d_j at angles 2πj/k
-    0 ≤ s          ⊥  μ λ_n − Σ_j β_j     ≥ 0                                (theory 2.9)
-
-An interval row is p ≥ 0 ⊥ w + ν ≥ 0, ν ≥ 0 ⊥ upper − lower − p ≥ 0 with λ = lower + p; from its
-only finite bound inwards; or, without one, p − ν. Interval rows are first tried in the modes of
-the guess, at a bound or at rest; if that does not converge, they enter Lemke's method.
+The equations are those of contact_models/_lcp.py (theory 2.9). An interval row is p ≥ 0 ⊥ w + ν ≥
+0, ν ≥ 0 ⊥ upper − lower − p ≥ 0 with λ = lower + p; from its only finite bound inwards; or,
+without one, p − ν. Interval rows are first tried in the modes of the guess, at a bound or at rest;
+if that does not converge, they enter Lemke's method.
 
 Where nothing slides and λ_t lies inside the polygon, the circular cone has the same solutions:
 they are tried first, in the modes of the guess (_cone_solver.py). Of many equivalent force
@@ -51,22 +48,20 @@ SINGULAR_PIVOT = 1e-9  # share of its diagonal below which the pivot of a scalar
 def solve_pyramids(rows, impulse, work, sides, max_pivots):
     """Solve in the modes of the guess or by Lemke's method; return (status code, count, residual).
 
-    The count is that of releases of rows, or of pivots.
-
-    Args:
-        rows: the problem, n rows.
-        impulse: the guess, for the modes of the rows, and the answer [N s], shape (n,).
-        work: scratch of the circular cone, see `cone_work`.
-        sides: of the cone.
-        max_pivots: of one attempt.
+    The count is that of releases of rows, or of pivots, `max_pivots` at most in one attempt; the
+    impulse is guess and answer [N s], `work` scratch of the circular cone, see `cone_work`.
     """
     if not np.isfinite(rows.g).all():
         impulse[:] = 0.0
         return NONFINITE, 0, np.inf
-    # circular cone in the modes of the guess
-    total, residual = solve_in_guessed_modes(rows, impulse, work, sides)
-    if residual < np.inf:
-        return CONVERGED, total, residual
+    # circular cone in the modes of the guess, if there is one
+    if impulse.any():
+        answer = impulse.copy()
+        releases, _, converged = solve_active_set(rows, answer, work, TOLERANCE, 0.0)
+        residual = pyramid_map(rows, answer, sides) if converged else np.inf
+        if converged and residual <= ACCEPTED * impulse_scale_at(rows, answer, work.rho):
+            assign(impulse, answer)
+            return CONVERGED, releases, residual
     # scalar rows eliminated, contacts pivoted
     total = 0
     if rows.lower.shape[0] > 0:
@@ -83,26 +78,17 @@ def solve_pyramids(rows, impulse, work, sides, max_pivots):
 
 
 @kernel
-def solve_in_guessed_modes(rows, impulse, work, sides):
-    """Solve in the modes of a nonzero guess; return (releases, residual), ∞ if that fails."""
-    if not impulse.any():
-        return 0, np.inf
-    answer = impulse.copy()
-    releases, _, converged = solve_active_set(rows, answer, work, TOLERANCE, 0.0)
-    if converged:
-        residual = pyramid_map(rows, answer, sides)
-        if residual <= ACCEPTED * impulse_scale_at(rows, answer, work.rho):
-            assign(impulse, answer)
-            return releases, residual
-    return releases, np.inf
-
-
-@kernel
 def pivot_in_modes(rows, impulse, sides, max_pivots):
     """Solve with interval rows at a bound or at rest; return (pivots, residual), ∞ on failure."""
     G, g, mu, lower, upper = rows
     nc, n, total = mu.shape[0], g.shape[0], 0
-    mode = modes_of(lower, upper, impulse, nc, n)
+    # mode of each scalar row: −1 at its lower bound, 1 at its upper, 0 between
+    mode = np.zeros(n - 3 * nc, dtype=np.int64)
+    for k in range(n - 3 * nc):
+        if impulse[3 * nc + k] <= lower[k]:
+            mode[k] = -1
+        elif impulse[3 * nc + k] >= upper[k]:
+            mode[k] = 1
     for _ in range(MODE_ROUNDS):
         W, reduced = G.copy(), g.copy()
         if not eliminate_scalar_rows(rows, mode, W, reduced):
@@ -121,22 +107,10 @@ def pivot_in_modes(rows, impulse, sides, max_pivots):
 
 
 @kernel
-def modes_of(lower, upper, impulse, nc, n):
-    """Return the mode of each scalar row: −1 at its lower bound, 1 at its upper, 0 between."""
-    mode = np.zeros(n - 3 * nc, dtype=np.int64)
-    for k in range(n - 3 * nc):
-        if impulse[3 * nc + k] <= lower[k]:
-            mode[k] = -1
-        elif impulse[3 * nc + k] >= upper[k]:
-            mode[k] = 1
-    return mode
-
-
-@kernel
 def eliminate_scalar_rows(rows, mode, W, reduced):
-    """Eliminate the scalar rows from W λ + reduced: known at a bound, w = 0 in between.
+    """Eliminate the scalar rows from W λ + reduced; return False where rows at rest are dependent.
 
-    Return False where the rows at rest depend on each other.
+    They are known at a bound, and w = 0 in between.
     """
     G, _, mu, lower, upper = rows
     n, nc = G.shape[0], mu.shape[0]
@@ -191,13 +165,12 @@ def restore_scalar_rows(rows, mode, W, reduced, impulse):
 
 @kernel
 def pivot_pyramids(rows, impulse, sides, max_pivots):
-    """Fill `impulse` by Lemke's method; return (whether it found a solution, pivots).
-
-    Unknowns are scaled to a unit diagonal first: fewer pivots and less rounding. The second
-    attempt, without scaling, follows another path.
-    """
+    """Fill `impulse` by Lemke's method; return (whether it found a solution, pivots)."""
     nc, ns, total = rows.friction.shape[0], rows.lower.shape[0], 0
-    if ns == 0 and contacts_open(rows.g, nc):
+    closing = 0
+    for i in range(nc):
+        closing += rows.g[3 * i + 2] < 0.0
+    if ns == 0 and closing == 0:  # no contact closes by itself: zero is the exact solution
         impulse[:] = 0.0
         return True, 0
     size = nc * (2 + sides) + 2 * ns
@@ -207,6 +180,8 @@ def pivot_pyramids(rows, impulse, sides, max_pivots):
     for r in range(size):
         if M[r, r] > 0.0:
             scale[r] = 1.0 / np.sqrt(M[r, r])
+    # unknowns scaled to a unit diagonal: fewer pivots and less rounding; then, without scaling,
+    # along another path
     for attempt in range(2):
         if attempt == 0:
             status, pivots = lemke(scale.reshape(size, 1) * M * scale, scale * q, z, max_pivots)
@@ -221,15 +196,6 @@ def pivot_pyramids(rows, impulse, sides, max_pivots):
             if residual <= ACCEPTED * impulse_scale(rows, impulse):
                 return True, total
     return False, total
-
-
-@kernel
-def contacts_open(g, nc):
-    """Return True if no contact closes by itself: zero impulse is then the exact solution."""
-    closing = 0
-    for i in range(nc):
-        closing += g[3 * i + 2] < 0.0
-    return closing == 0
 
 
 @kernel
@@ -415,11 +381,9 @@ def basis_column_entry(T, place, i, k):
 
 @kernel
 def lexicographic_row(T, place, column):
-    """Return the row that leaves when `column` enters, −1 if none does.
-
-    Among the rows with the smallest ratio, the one whose row of the basis inverse, divided by the
-    pivot, is lexicographically smallest.
-    """
+    """Return the row that leaves when `column` enters, −1 if none does."""
+    # of the rows with the smallest ratio, the one whose row of the basis inverse, divided by the
+    # pivot, is lexicographically smallest
     n = T.shape[0]
     last = T.shape[1] - 1
     largest = 0.0
@@ -450,10 +414,8 @@ def lexicographic_row(T, place, column):
 
 @kernel
 def solve_boxes(rows, impulse, work, max_rounds):
-    """Alternate between a box problem and its friction bounds μ λ_n; as `solve_pyramids`.
-
-    All rows of the box problem are intervals; it is convex, so that κ = 1 solves it.
-    """
+    """Alternate between a box problem and its friction bounds μ λ_n; as `solve_pyramids`."""
+    # all rows of the box problem are intervals; it is convex, so that κ = 1 solves it
     n, nc, mu = rows.g.shape[0], rows.friction.shape[0], rows.friction
     low, high = np.empty(n), np.empty(n)
     assign(low[3 * nc :], rows.lower)

@@ -258,10 +258,7 @@ def least_in_disc(a, b, c, p, q, radius):
 
 @kernel
 def friction_sweep(rows, impulse):
-    """Minimise over the tangential impulses of each contact in turn at fixed normal impulses.
-
-    Returns the largest change [N s].
-    """
+    """Minimise over tangential impulses in turn, normal ones fixed; return the largest change."""
     G, g, mu = rows.delassus, rows.g, rows.friction
     change = 0.0
     for i in range(mu.shape[0]):

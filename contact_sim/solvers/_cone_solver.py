@@ -6,11 +6,11 @@ per contact and w ⊥ [lower, upper] per scalar row; κ = 0: Signorini and Coulo
 of ½ λᵀ G λ + gᵀ λ. The natural map decides after every stage whether the next one is needed:
 
 1. the guess, as it is
-2. active-set Newton in the modes of the guess (_cone_active_set.py)
+2. active-set Newton in the modes of the guess (it and stage 6: _cone_methods.py)
 3. rows that violate their mode are updated alone, then Newton again
 4. proximal points with Gauss-Seidel sweeps in between, from several starts
 5. a fixed point of convex problems over De Saxcé's shift, in turn with 4
-6. block Gauss-Seidel (_cone_gauss_seidel.py), then ADMM (_cone_admm.py)
+6. block Gauss-Seidel, then ADMM
 
 Stages 1 to 3 do not allocate.
 """
@@ -19,17 +19,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.solvers._cone_active_set import (
+from contact_sim.solvers._cone_methods import (
     NEWTON_GOAL,
     SLIP_SHARE,
     active_set_newton,
     active_set_residual,
-    newton_step,
-)
-from contact_sim.solvers._cone_admm import admm
-from contact_sim.solvers._cone_gauss_seidel import (
+    admm,
     block_gauss_seidel,
     frozen_contact,
+    newton_step,
     solve_contact,
     sweep,
 )
@@ -73,7 +71,9 @@ def solve_cones(rows, impulse, work, tolerance, limits, associated):
     # stages 1 to 3
     releases, residual, converged = solve_active_set(rows, impulse, work, tolerance, associated)
     if converged:
-        clear_tensile_impulses(rows.friction.shape[0], impulse)
+        for r in range(0, 3 * rows.friction.shape[0], 3):
+            if impulse[r + 2] < 0.0:  # by rounding
+                impulse[r] = impulse[r + 1] = impulse[r + 2] = 0.0
         return CONVERGED, releases, residual
     max_points, max_sweeps, max_admm_iterations = limits
     # stages 4 and 5
@@ -112,22 +112,22 @@ def solve_cones(rows, impulse, work, tolerance, limits, associated):
 
 @kernel
 def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
-    """Run the stages 4 and 5; return (iterations, natural map [N s], status code).
-
-    The start matters: from the guess, from zero, and from compressed rows. Proximal points come
-    first, because they need few iterations.
-    """
+    """Run the stages 4 and 5; return (iterations, natural map [N s], status code)."""
+    # the start matters; proximal points come first, because they need few iterations
     limit = min(max_points, MAX_PROXIMAL_POINTS)
     count, residual, code = proximal_points(rows, impulse, work, tolerance, limit, associated)
     for attempt in range(4):
         if code in (CONVERGED, NONFINITE) or (code == INCONSISTENT and associated == 1.0):
             break
-        # attempts: points from zero; fixed point as it is; fixed point from zero; points pressed
-        if attempt in (0, 2):
+        # attempts: points from zero; fixed point as it is; fixed point from zero; points from one
+        # large impulse in every row: from there sweeps converge where friction wedges
+        start = 0.0
+        if attempt == 3:
             for r in range(rows.g.shape[0]):
-                impulse[r] = 0.0
-        elif attempt == 3:
-            fill_compressive_guess(rows, impulse)
+                start = max(start, abs(rows.g[r]) / rows.delassus[r, r])
+        if attempt != 1:
+            for r in range(rows.g.shape[0]):
+                impulse[r] = start
         if attempt in (0, 3):
             points, residual, code = proximal_points(
                 rows, impulse, work, tolerance, limit, associated
@@ -140,24 +140,6 @@ def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
     return count, residual, code
 
 
-@kernel
-def fill_compressive_guess(rows, impulse):
-    """Fill one large impulse in every row: from there sweeps converge where friction wedges."""
-    largest, n = 0.0, rows.g.shape[0]
-    for r in range(n):
-        largest = max(largest, abs(rows.g[r]) / rows.delassus[r, r])
-    for r in range(n):
-        impulse[r] = largest
-
-
-@kernel
-def clear_tensile_impulses(nc, impulse):
-    """Zero the contact impulses whose normal part is negative by rounding."""
-    for r in range(0, 3 * nc, 3):
-        if impulse[r + 2] < 0.0:
-            impulse[r] = impulse[r + 1] = impulse[r + 2] = 0.0
-
-
 # Stages 1 to 3: active-set Newton from the guess.
 
 MAX_RELEASES = 4
@@ -167,10 +149,7 @@ MODE_SOLVED_SHARE = 0.1
 
 @kernel
 def solve_active_set(rows, impulse, work, tolerance, associated):
-    """Run the stages 1 to 3; return (releases, natural map [N s], converged).
-
-    If they do not converge, `impulse` is the guess again.
-    """
+    """Run stages 1 to 3 or keep the guess; return (releases, natural map [N s], converged)."""
     rho, w, guess = work.rho, work.velocity, work.best
     # stage 1: the guess
     fill_rho(rows, rho)
@@ -227,10 +206,8 @@ def solve_active_set(rows, impulse, work, tolerance, associated):
 
 @kernel
 def release_rows(rows, impulse, w, associated):
-    """Update the rows that violate their modes, each with the others frozen; return their number.
-
-    These are contacts in the wrong mode, and scalar rows whose velocity leads off their bound.
-    """
+    """Update rows that violate their modes, each with the others frozen; return how many."""
+    # contacts in the wrong mode, and scalar rows whose velocity leads off their bound
     changed, mu, lower, upper = 0, rows.friction, rows.lower, rows.upper
     nc = mu.shape[0]
     for i in range(nc):
@@ -283,10 +260,7 @@ GROWTH_RATIO = 2.0  # impulses over those of the guess, below which they do not 
 
 @kernel
 def proximal_points(rows, impulse, work, tolerance, max_points, associated):
-    """Improve `impulse` in place; return (points, natural map [N s], status code).
-
-    Arguments as in `solve_cones`. Allocates scratch of its own. The best impulse is kept.
-    """
+    """Improve `impulse`; return (points, natural map [N s], status code); see `solve_cones`."""
     n, best, softness, code = rows.g.shape[0], np.inf, FIRST_SOFTNESS, MAX_ITERATIONS
     R, v_hat, x, soft = np.empty(n), np.empty(n), np.empty(n), newton_work(n)
     guess = impulse.copy()
@@ -328,10 +302,8 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
 
 @kernel
 def diverges(rows, impulse, rho, guess):
-    """Return whether impulses grow without end: no impulse can cancel g.
-
-    They must also exceed the guess, which need not fit g: with g = 0 any guess is too large.
-    """
+    """Return whether impulses grow without end: no impulse can cancel g."""
+    # they must also exceed the guess, which need not fit g: with g = 0 any guess is too large
     single = largest = initial = 0.0
     for r in range(rows.g.shape[0]):
         single = max(single, abs(rows.g[r]) * rho[r])
@@ -384,14 +356,11 @@ FIXED_POINT_NEWTON_STEPS, FIXED_POINT_NEWTON_TOLERANCE = 30, 1e-10
 
 @kernel
 def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated):
-    """Improve `impulse` in place; return (iterations, natural map [N s], status code).
-
-    Arguments as in `solve_cones`.
-    """
+    """Improve `impulse`; return (iterations, natural map [N s], status code)."""
     n, nc, best, code = rows.g.shape[0], rows.friction.shape[0], np.inf, MAX_ITERATIONS
     rho, w, soft = work.rho, work.velocity[:n], newton_work(n)
     x, y, w_x = np.empty(n), np.empty(n), np.empty(n)
-    scratch, shift = np.empty((2, n)), np.empty(nc)
+    R, v_hat, shift = np.empty(n), np.empty(n), np.empty(nc)
     shifts, defects = np.empty((HISTORY, nc)), np.empty((HISTORY, nc))
     basis = np.empty((2, HISTORY, nc))
     assign(x, impulse)
@@ -400,8 +369,15 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
     fill_velocity_symmetric(rows, x, w_x)
     fill_shift(rows, w_x, associated, shift)
     for count in range(max_iterations):
-        # w(s) of the present shift
-        solve_convex(rows, shift, rho, x, soft, scratch)
+        # w(s) of the present shift, by proximal points of decreasing softness
+        softness = FIXED_POINT_FIRST_SOFTNESS
+        for _ in range(FIXED_POINT_STAGES):
+            fill_compliance(rows, x, shift, rho, softness, R, v_hat)
+            minimise_linear(
+                rows, v_hat, R, x, soft, FIXED_POINT_NEWTON_TOLERANCE, FIXED_POINT_NEWTON_STEPS,
+                False,
+            )  # fmt: skip
+            softness *= FIXED_POINT_HARDENING
         fill_velocity_symmetric(rows, x, w_x)
         # active-set Newton from there, on a copy
         assign(y, x)
@@ -438,24 +414,9 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
 
 
 @kernel
-def solve_convex(rows, shift, rho, x, soft, scratch):
-    """Solve in place with a fixed De Saxcé shift, by proximal points of decreasing softness."""
-    softness, R, v_hat = FIXED_POINT_FIRST_SOFTNESS, scratch[0], scratch[1]
-    for _ in range(FIXED_POINT_STAGES):
-        fill_compliance(rows, x, shift, rho, softness, R, v_hat)
-        minimise_linear(
-            rows, v_hat, R, x, soft, FIXED_POINT_NEWTON_TOLERANCE, FIXED_POINT_NEWTON_STEPS, False
-        )
-        softness *= FIXED_POINT_HARDENING
-
-
-@kernel
 def anderson_step(shifts, defects, last, basis, shift):
-    """Fill the next shift from the last ones, (count of the latest, history length, share).
-
-    The changes of defects are made orthonormal, the latest first, and those of the shifts with
-    them.
-    """
+    """Fill the next shift; `last`: count of the latest, history length, share."""
+    # the changes of defects are made orthonormal, the latest first, and those of the shifts too
     Q, P, nc, rank = basis[0], basis[1], shift.shape[0], 0
     count, changes, share = last
     now = count % HISTORY

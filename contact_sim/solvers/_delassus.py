@@ -180,7 +180,10 @@ def delassus(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
         G: out [1/kg], shape (n, n).
     """
     parent, rooted, a = tree[0], tree[2], 0
-    trunk = trunk_of(tree) if any_on_trunk(row_leaf, rooted, n) else 0
+    # the trunk counts if a row is on its tree, whose dofs are the first `rooted`
+    while a < n and row_leaf[a] != EVERYWHERE and not 0 <= row_leaf[a] < rooted:
+        a += 1
+    trunk, a = trunk_of(tree) if a < n else 0, 0
     # columns of Y = L⁻ᵀ Jᵀ, those of one branch three at a time
     while a < n:
         three = three_share_a_branch(tree, row_leaf, a, n)
@@ -208,21 +211,10 @@ def delassus(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
 
 
 @kernel
-def any_on_trunk(row_leaf, rooted, n):
-    """Return whether a row is on the tree with the trunk, whose dofs are the first `rooted`."""
-    a = 0
-    while a < n and row_leaf[a] != EVERYWHERE and not 0 <= row_leaf[a] < rooted:
-        a += 1
-    return a < n
-
-
-@kernel
 def three_share_a_branch(tree, row_leaf, a, n):
-    """Return whether one branch, that of row a + 2, contains the rows a, a + 1 and a + 2.
-
-    The three have the same last dof, as in a contact, or successive ones of one limb, as the
-    joints of a leg.
-    """
+    """Return whether one branch, that of row a + 2, contains the rows a, a + 1 and a + 2."""
+    # they have the same last dof, as in a contact, or successive ones of a limb, as joints of a
+    # leg
     parent, limb, _ = tree
     if a + 2 >= n:
         return False
@@ -235,10 +227,7 @@ def three_share_a_branch(tree, row_leaf, a, n):
 
 @kernel
 def fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, trunk, a, Y):
-    """Fill the columns a, a + 1 and a + 2 of L⁻ᵀ Jᵀ on their branch; in the limbs only.
-
-    Three dofs of the limb are eliminated at a time.
-    """
+    """Fill the columns a, a + 1 and a + 2 of L⁻ᵀ Jᵀ on their branch; in the limbs only."""
     r0, r1, r2 = row_of[a], row_of[a + 1], row_of[a + 2]
     # copy Jᵀ along the branch
     if trunk:
@@ -252,7 +241,7 @@ def fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, trunk, a, Y
         Y[i, a + 1] = jacobian_transposed[i, r1]
         Y[i, a + 2] = jacobian_transposed[i, r2]
         i = parent[i]
-    # eliminate the dofs from the leaf on
+    # eliminate the dofs from the leaf on, three at a time
     i = leaf
     while i >= trunk:
         i1 = parent[i]
@@ -316,10 +305,8 @@ def fill_column(jacobian_transposed, L, parent, row, leaf, trunk, a, Y):
 
 @kernel
 def scale_trunk(L, n, Y):
-    """Turn the trunk rows of Y into those of D^(−1/2) L⁻ᵀ Jᵀ.
-
-    With the square root on both sides of the product, G is symmetric to the bit.
-    """
+    """Turn the trunk rows of Y into those of D^(−1/2) L⁻ᵀ Jᵀ."""
+    # with the square root on both sides of the product, G is symmetric to the bit
     for i in range(TRUNK_DOFS - 1, -1, -1):
         for j in range(i):
             share = L[i, j]

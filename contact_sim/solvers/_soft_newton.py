@@ -143,8 +143,13 @@ def minimise(rows, law, impulse, work, tolerance, max_iterations, accuracy):
         if not solve_change(rows, work, of_contacts, m, rest):
             break
         fill_product(rows.delassus, dx, du)
-        # acceptance by the size of the step
-        if is_small_step(rows, x, work, tolerance):
+        # acceptance by |Δx|_G ≤ tolerance · |x + Δx|_G: to first order the step is the error of x;
+        # |x − γ| is far larger where R is tiny next to G: γ multiplies the rounding of u by R⁻¹
+        step = total = 0.0
+        for r in range(n):
+            step += dx[r] * du[r]
+            total += (x[r] + dx[r]) * (u[r] - rows.g[r] + du[r])
+        if abs(step) <= tolerance * tolerance * abs(total):
             for r in range(n):
                 x[r] += dx[r]
             return count + 1, residual, True
@@ -185,26 +190,10 @@ def optimality_error(rows, x, work):
 
 
 @kernel
-def is_small_step(rows, x, work, tolerance):
-    """Return whether |Δx|_G ≤ tolerance · |x + Δx|_G.
-
-    To first order the step is the error of x. |x − γ| is far larger where R is tiny next to G:
-    there γ = R⁻¹ (v̂ − u) multiplies the rounding of u.
-    """
-    u, dx, du, error, size = work.velocity, work.change, work.velocity_change, 0.0, 0.0
-    for r in range(x.shape[0]):
-        error += dx[r] * du[r]
-        size += (x[r] + dx[r]) * (u[r] - rows.g[r] + du[r])
-    return abs(error) <= tolerance * tolerance * abs(size)
-
-
-@kernel
 def fill_linearised_guess(rows, law, start, impulse, work):
-    """Fill the solution with γ linearised about the velocity `start` (n,), if there is one.
-
-    (I + H G) x = γ(start) + H (start − u_f). A better guess than the last impulses where friction
-    saturates within a slip far below the one that a change of these impulses causes.
-    """
+    """Fill the solution with γ linearised about the velocity `start` (n,), if there is one."""
+    # (I + H G) x = γ(start) + H (start − u_f): a better guess than the last impulses where
+    # friction saturates within a slip far below the one that a change of these impulses causes
     u, gamma, direction, along = work.velocity, work.defect, work.trial, work.line
     n = rows.g.shape[0]
     for r in range(n):
@@ -223,8 +212,8 @@ def fill_linearised_guess(rows, law, start, impulse, work):
 def line_search(rows, law, x, work, accuracy):
     """Return the α in (0, 1.5] that minimises the cost along the step.
 
-    `accuracy` is the slope that may remain, over the curvature times α [-]. `trial` and
-    `projected` then contain u and γ at α.
+    `accuracy`: slope that may remain, over curvature times α [-]; `trial` and `projected` become
+    u and γ at α.
     """
     u, du, dx, trial, gamma = (
         work.velocity, work.velocity_change, work.change, work.trial, work.projected,
@@ -294,13 +283,9 @@ def stiffness_along(rows, law, u, direction):
             deficit = velocity_deficit(law.v_hat, u, r)
             total += pyramid_stiffness_along(deficit, mu[i], R[r], along)
         else:
+            v, numbers = contact_velocity(u, r), contact_numbers(law.contact, r)
             total += regularised_stiffness_along(
-                form == LAGGED,
-                contact_velocity(u, r),
-                mu[i],
-                contact_numbers(law.contact, r),
-                law.spring,
-                along,
+                form == LAGGED, v, mu[i], numbers, law.spring, along
             )
     for k in range(lower.shape[0]):
         r = 3 * nc + k
@@ -326,14 +311,8 @@ def fill_directions(rows, law, work):
         elif form == PYRAMID:
             found = pyramid_directions(velocity_deficit(v_hat, u, r), mu[i], R[r])
         else:
-            found = regularised_directions(
-                form == LAGGED,
-                contact_velocity(u, r),
-                mu[i],
-                contact_numbers(law.contact, r),
-                law.spring,
-                trace,
-            )
+            v, numbers = contact_velocity(u, r), contact_numbers(law.contact, r)
+            found = regularised_directions(form == LAGGED, v, mu[i], numbers, law.spring, trace)
         change[r], change[r + 1], change[r + 2] = defect[r], defect[r + 1], defect[r + 2]
         before = m
         m = add_direction(work, m, r, found.first, found.softness[0])
@@ -401,7 +380,15 @@ def solve_change(rows, work, of_contacts, m, rest):
                 A[k, j] = A[j, k]
         if not eliminate(A, step, m):
             return False
-    add_directions(work, of_contacts, m)
+    # Δx = E step + the rest
+    change, row = work.change, work.row
+    for k in range(of_contacts):
+        r, x = row[k], step[k]
+        change[r] += x * work.first[k]
+        change[r + 1] += x * work.second[k]
+        change[r + 2] += x * work.third[k]
+    for k in range(of_contacts, m):
+        change[row[k]] += step[k]
     return True
 
 
@@ -436,19 +423,6 @@ def fill_system(G, work, of_contacts, m):
             A[k, j] = G[row[k], row[j]]
     for k in range(m):
         A[k, k] += work.softness[k]
-
-
-@kernel
-def add_directions(work, of_contacts, m):
-    """Add E step to `change`."""
-    change, step, row = work.change, work.step, work.row
-    for k in range(of_contacts):
-        r, x = row[k], step[k]
-        change[r] += x * work.first[k]
-        change[r + 1] += x * work.second[k]
-        change[r + 2] += x * work.third[k]
-    for k in range(of_contacts, m):
-        change[row[k]] += step[k]
 
 
 @kernel
@@ -547,10 +521,8 @@ def cone_directions(deficit, mu, R, trace):
         return Directions(e1, e2, e3, (rt, rt, rn))
     d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu, rt, rn)
     share = 1.0 / np.sqrt(1.0 + mu * mu)
-    across = 1.0 / h2 if h2 * trace > MIN_STIFFNESS else np.inf
-    return Directions(
-        (share * mu * d1, share * mu * d2, share), (-d2, d1, 0.0), e3, (1.0 / h1, across, np.inf)
-    )
+    softness = 1.0 / h1, inverse_stiffness(h2, trace), np.inf
+    return Directions((share * mu * d1, share * mu * d2, share), (-d2, d1, 0.0), e3, softness)
 
 
 # Pyramid of the edges n ± μ t_i.
@@ -718,11 +690,6 @@ def regularised_directions(lagged, u, mu, numbers, spring, trace):
     """Return the `Directions`; `trace` is that of G_ii [1/kg]."""
     d1, d2, across, along, slope, tilt = regularised_stiffness(lagged, u, mu, numbers, spring)
     c, s, h1, h3 = principal_axes(along, slope, tilt)
-    return Directions(
-        (c * d1, c * d2, s), (-d2, d1, 0.0), (-s * d1, -s * d2, c),
-        (
-            inverse_stiffness(h1, trace),
-            inverse_stiffness(across, trace),
-            inverse_stiffness(h3, trace),
-        ),
-    )  # fmt: skip
+    first, third = inverse_stiffness(h1, trace), inverse_stiffness(h3, trace)
+    softness = first, inverse_stiffness(across, trace), third
+    return Directions((c * d1, c * d2, s), (-d2, d1, 0.0), (-s * d1, -s * d2, c), softness)

@@ -194,9 +194,8 @@ def next_deflection(u_next, mu, impulse, h, stiffness, memory, memory_next):
 def contact_forces(rows, u, gap, memory, springs, lagged_force, lagged, impulse, slope):
     """Fill h f of the contacts (3 nc,) and its derivative to u, a 3x3 block per contact, (n, 3).
 
-    `gap` is φ at the start of the step [m], (nc,); `memory` has the deflection of the anchors [m]
-    in its first two columns, (nc, 4). With `lagged` friction uses the normal forces `lagged_force`
-    [N], (nc,), not negative, instead of the present ones.
+    `gap` is φ at the start of the step [m], (nc,); `memory` has the anchors' deflection [m] in
+    front, (nc, 4). If `lagged`, friction uses the normal forces `lagged_force` ≥ 0 [N], (nc,).
     """
     G, h, ahead = rows.delassus, springs.time_step, springs.ahead
     for i in range(rows.friction.shape[0]):
@@ -228,11 +227,10 @@ def contact_forces(rows, u, gap, memory, springs, lagged_force, lagged, impulse,
 def interval_forces(rows, u, gap, springs, impulse, slope):
     """Fill h f of the scalar rows and its derivative to u, column 0 of their rows in `slope`.
 
-    A bounded interval is dry friction, regularised below v_s [rad/s] like that of the ground. An
-    interval with an infinite bound is a spring and a damper on the position error φ of the row,
-    `gap` (ns,) at the start of the step, f = −(k φ + d u) with d = 2 ζ √(k/G_kk), cut at the
-    bounds: a limit with φ ≥ 0 inside pushes only, with [0, inf) or (−inf, 0], and a bilateral row
-    pushes and pulls; k is the secant stiffness. The damper acts from φ = −(d/k) u on, a little
+    A bounded interval is dry friction, regularised below v_s [rad/s] like that of the ground. One
+    with an infinite bound is a spring and damper on the position error φ, `gap` (ns,) at the start
+    of the step, f = −(k φ + d u), d = 2 ζ √(k/G_kk), k the secant stiffness, cut at the bounds:
+    limits only push, bilateral rows push and pull. The damper acts from φ = −(d/k) u on, a little
     before the limit: so the force is continuous, and the implicit step always has a solution.
     """
     first, h = 3 * rows.friction.shape[0], springs.time_step
@@ -292,9 +290,20 @@ class SpringWork(NamedTuple):
 
 
 @kernel
-def stiff_rows(slope, nc, row):
-    """List the rows in which S is not zero, those of a contact together; return how many."""
-    m = 0
+def slope_times(slope, u, nc, r):
+    """Return row r of S u."""
+    if r >= 3 * nc:
+        return slope[r, 0] * u[r]
+    b = r - r % 3
+    return slope[r, 0] * u[b] + slope[r, 1] * u[b + 1] + slope[r, 2] * u[b + 2]
+
+
+@kernel
+def newton_step(G, nc, work):
+    """Turn `step` from h f − λ into Δλ; return False where the system is singular."""
+    slope, step, right, row, line = work.slope, work.step, work.right, work.row, work.line
+    m, n = 0, G.shape[0]
+    # the rows in which S is not zero, those of a contact together
     for r in range(0, 3 * nc, 3):
         stiff = False
         for k in range(r, r + 3):
@@ -306,22 +315,15 @@ def stiff_rows(slope, nc, row):
         if slope[r, 0] != 0.0:
             row[m] = r
             m += 1
-    return m
-
-
-@kernel
-def slope_times(slope, u, nc, r):
-    """Return row r of S u."""
-    if r >= 3 * nc:
-        return slope[r, 0] * u[r]
-    b = r - r % 3
-    return slope[r, 0] * u[b] + slope[r, 1] * u[b + 1] + slope[r, 2] * u[b + 2]
-
-
-@kernel
-def fill_system(G, nc, m, work):
-    """Fill I − S G of the unknowns."""
-    A, slope, line, row, n = work.matrix, work.slope, work.line, work.row, G.shape[0]
+    # right-hand side: the rows with S = 0 are known
+    for k in range(m):
+        right[k], step[row[k]] = step[row[k]], 0.0
+    if m < n:
+        fill_product(G, step, line)
+        for k in range(m):
+            right[k] += slope_times(slope, line, nc, row[k])
+    # I − S G of the unknowns
+    A = work.matrix
     for k in range(m):
         r = row[k]
         if r >= 3 * nc:
@@ -334,22 +336,7 @@ def fill_system(G, nc, m, work):
         for j in range(m):
             A[k, j] = -line[row[j]]
         A[k, k] += 1.0
-
-
-@kernel
-def newton_step(G, nc, work):
-    """Turn `step` from h f − λ into Δλ; return False where the system is singular."""
-    slope, step, right, row, line = work.slope, work.step, work.right, work.row, work.line
-    m, n = stiff_rows(slope, nc, row), G.shape[0]
-    # right-hand side: the rows with S = 0 are known
-    for k in range(m):
-        right[k], step[row[k]] = step[row[k]], 0.0
-    if m < n:
-        fill_product(G, step, line)
-        for k in range(m):
-            right[k] += slope_times(slope, line, nc, row[k])
-    fill_system(G, nc, m, work)
-    if not eliminate(work.matrix, right, m):
+    if not eliminate(A, right, m):
         return False
     for k in range(m):
         step[row[k]] = right[k]
@@ -358,32 +345,17 @@ def newton_step(G, nc, work):
 
 @kernel
 def fill_forces(rows, springs, u, gaps, memory, work, lagged):
-    """Fill h f(u) and S; `gaps` of the contacts and of the scalar rows.
-
-    With `lagged` friction uses the lagged normal forces.
-    """
+    """Fill h f(u) and S, `lagged`: friction from lagged normal forces; `gaps` of all rows."""
     force, slope = work.force, work.slope
     contact_forces(rows, u, gaps[0], memory, springs, work.lagged_force, lagged, force, slope)
     interval_forces(rows, u, gaps[1], springs, force, slope)
 
 
 @kernel
-def force_error(n, trial, force):
-    """Return |λ − h f| and the largest of both impulses [N s]."""
-    total, largest = 0.0, 0.0
-    for r in range(n):
-        difference = trial[r] - force[r]
-        total += difference * difference
-        largest = max(largest, max(abs(trial[r]), abs(force[r])))
-    return np.sqrt(total), largest
-
-
-@kernel
 def descend(rows, springs, gaps, memory, work, lagged, limits):
     """Solve λ = h f from `trial` on; return (status code, iterations, residual).
 
-    `limits` as in `solve_implicit_springs`. λ is left in `force` where converged, else the iterate
-    with the smallest residual in `best`.
+    λ is left in `force` where converged, else the iterate with the smallest residual in `best`.
     """
     G, nc, (tolerance, max_iterations) = rows.delassus, rows.friction.shape[0], limits
     u, force, trial, x, step = work.velocity, work.force, work.trial, work.best, work.step
@@ -392,7 +364,12 @@ def descend(rows, springs, gaps, memory, work, lagged, limits):
         # residual λ − h f(u_f + G λ): acceptance
         fill_velocity(rows, trial, u)
         fill_forces(rows, springs, u, gaps, memory, work, lagged)
-        error, largest = force_error(n, trial, force)
+        total = largest = 0.0
+        for r in range(n):
+            difference = trial[r] - force[r]
+            total += difference * difference
+            largest = max(largest, max(abs(trial[r]), abs(force[r])))
+        error = np.sqrt(total)
         if not np.isfinite(error):
             return NONFINITE, count, error
         if error <= tolerance * max(largest, MIN_SCALE):
@@ -450,11 +427,8 @@ def solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, li
             return NONFINITE, count, error
         if status == CONVERGED and not lagged:
             assign(impulse, force)
-            return (
-                (CONVERGED if allowed == MAX_COUPLED_ITERATIONS else CONVERGED_BY_FALLBACK),
-                count,
-                error,
-            )
+            direct = allowed == MAX_COUPLED_ITERATIONS
+            return (CONVERGED if direct else CONVERGED_BY_FALLBACK), count, error
         # next start
         assign(trial, force if status == CONVERGED else x)
         if count >= max_iterations and not lagged:

@@ -4,14 +4,12 @@ from contact_sim.step._problem import (
     Cone,
     ContactProblem,
     ContactSolution,
-    Interval,
-    SolverReport,
-    SolverStatus,
-)
-from contact_sim.step._residuals import (
     EnergyBalance,
+    Interval,
     LawResiduals,
     Residuals,
+    SolverReport,
+    SolverStatus,
     law_residuals,
 )
 from contact_sim.step._workspace import Workspace

@@ -1,7 +1,6 @@
 """Bilateral rows h(q) = 0 of a step: eliminated from the contact problem, exact for every law.
 
-    v⁺ = v_f + M̂⁻¹ (Jᵀ λ + Hᵀ λ_b),   λ_b = −A⁺ (H (v_f + M̂⁻¹ Jᵀ λ) + c),   A = H M̂⁻¹ Hᵀ
-    v_c = v_f − M̂⁻¹ Hᵀ A⁺ (H v_f + c),   G_c = J M̂⁻¹ Jᵀ − (J M̂⁻¹ Hᵀ) A⁺ (H M̂⁻¹ Jᵀ)   (theory 4.6)
+    v_c = v_f − M̂⁻¹ Hᵀ A⁺ (H v_f + c),   G_c and A as in constraints/_elimination.py (theory 4.6)
 
 The contacts see G_c and J v_c: a robot that can move in no other way. Few simulations have such
 rows, so their kernels are compiled once, apart from the laws, and called by address: a task is
@@ -19,15 +18,7 @@ from numba import carray, types
 from contact_sim._types import Array
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import Arrays, arrays_of, integers, matrix, square, vector
-from contact_sim.constraints._elimination import (
-    Elimination,
-    constrain,
-    factor_rows,
-    fill_reduction,
-    reduce_problem,
-    row_values,
-)
-from contact_sim.constraints._kinematics import (
+from contact_sim.constraints._constraint_rows import (
     DAMPED,
     DRIVEN,
     DRIVEN_SLOWLY,
@@ -41,6 +32,14 @@ from contact_sim.constraints._kinematics import (
     fill_drift,
     fill_errors,
     fill_jacobian,
+)
+from contact_sim.constraints._elimination import (
+    Elimination,
+    constrain,
+    factor_rows,
+    fill_reduction,
+    reduce_problem,
+    row_values,
 )
 from contact_sim.dynamics._integration import integrate_configuration
 from contact_sim.dynamics._rigid_body import forward_kinematics
@@ -60,23 +59,18 @@ NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
 
 ADDRESS, TASK, RANK, UNDAMPED_RANK = range(4)
 """Places of the field `bilateral`."""
-
 (
-    START, ELIMINATE, CONSTRAIN_UNDAMPED, CONSTRAIN_V_NEXT, CONSTRAIN_DELASSUS,
-    CONSTRAIN_DELASSUS_UNDAMPED, PROJECT, FILL_POSITIONS, ELIMINATE_ACCELERATIONS, FILL_SHARE,
-    CONSTRAIN_VECTOR, FILL_SPEEDS,
+    START_STEP, ELIMINATE, CONSTRAIN_UNDAMPED, CONSTRAIN_VELOCITY, CONSTRAIN_DELASSUS,
+    CONSTRAIN_DELASSUS_UNDAMPED, PROJECT_POSITIONS, FILL_POSITIONS, ELIMINATE_ACCELERATIONS,
+    FILL_SHARE, CONSTRAIN_VECTOR, FILL_SPEEDS,
 ) = range(12)  # fmt: skip
-"""Tasks of `bilateral_task`."""
-
+"""Tasks of `bilateral_task`, which says what each does."""
 MAX_PROJECTION_STEPS, PROJECTION_TOLERANCE = 6, 1e-13
 """Most Newton steps of a projection; error [m, rad] at which it ends."""
-
 CONTRADICTION_SPEED = 1e-6
 """Velocity [m/s, rad/s] that constraints may miss by rounding."""
-
 DIFFERENCE_STEP = 1e-6
 """Way along v over which H is differenced, relative to 1 [rad or m]."""
-
 MAX_COORDINATE_CHANGE = 0.3
 """Largest change of a coordinate in one Newton step [rad or m]."""
 
@@ -96,45 +90,6 @@ def run_task(data, task):
     state = integers(data, f.BILATERAL)
     state[TASK] = task
     call_with_arrays(state[ADDRESS], data)
-
-
-@kernel
-def start_bilateral(data):
-    """Fill H, c and what follows from them at the start of a step; v_c into `v_next`.
-
-    v_c is the free velocity under the constraints: between the rows of the contacts and u_f.
-    """
-    run_task(data, START)
-
-
-@kernel
-def eliminate_bilateral_rows(data):
-    """Fill A⁺ and H M̂⁻¹ Jᵀ from the H of the step data and the factor of M̂."""
-    run_task(data, ELIMINATE)
-
-
-@kernel
-def constrain_undamped(data):
-    """Fill the same with the factor of M, and make `undamping` the constrained v_e − v_f."""
-    run_task(data, CONSTRAIN_UNDAMPED)
-
-
-@kernel
-def constrain_delassus(data, undamped):
-    """Make G of the problem at hand G_c, the one under the constraints."""
-    run_task(data, CONSTRAIN_DELASSUS_UNDAMPED if undamped else CONSTRAIN_DELASSUS)
-
-
-@kernel
-def constrain_velocity(data):
-    """Add M̂⁻¹ Hᵀ λ_b to `v_next`; fill λ_b and ḣ, and flag rows that contradict each other."""
-    run_task(data, CONSTRAIN_V_NEXT)
-
-
-@kernel
-def project_positions(data):
-    """Move q onto h(q) = 0 in the projected rows, and fill h there."""
-    run_task(data, PROJECT)
 
 
 @kernel
@@ -167,32 +122,40 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
     data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
     state = integers(data, f.BILATERAL)
     task = state[TASK]
-    # h, H and c at the start; the elimination with M̂; v_c into `v_next`
-    if task == START:
+    # at the start of a step: h, H and c, A⁺ and H M̂⁻¹ Jᵀ with the factor of M̂, and the free
+    # velocity under the constraints v_c into `v_next`; the elimination also alone
+    if task == START_STEP:
         place_rows(data, vector(data, f.Q_START))
-        fill_targets(data)
-    if task in (START, ELIMINATE):
+        fill_targets(data, vector(data, f.V_START), True)
+    if task in (START_STEP, ELIMINATE):
         state[RANK] = eliminate_with(data, matrix(data, f.FACTOR), 0)
-    if task == START:
+    if task == START_STEP:
         assign(vector(data, f.V_NEXT), vector(data, f.V_FREE))
         constrain_with(data, 0, vector(data, f.V_NEXT))
-    # v⁺ gets the part of λ_b; H v⁺ + c = 0 is checked
-    elif task == CONSTRAIN_V_NEXT:
-        v = vector(data, f.V_NEXT)
+    elif task == CONSTRAIN_VELOCITY:
+        # M̂⁻¹ Hᵀ λ_b is added to `v_next`; λ_b and ḣ are filled
+        v, missed = vector(data, f.V_NEXT), matrix(data, f.BILATERAL_SCRATCH)[0]
         constrain_with(data, 0, v)
-        flag_contradiction(data, v)
+        # rows contradict each other where no impulse makes H v⁺ + c zero
+        H, solver = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.SOLVER)
+        row_values(H, v, vector(data, f.BILATERAL_BIAS), missed)
+        worst = largest_size(missed, missed.shape[0])
+        if worst > CONTRADICTION_SPEED:
+            solver[0], solver[2] = worse_status(solver[0], INCONSISTENT), max(solver[2], worst)
         fill_rates(data, v)
     elif task == CONSTRAIN_UNDAMPED:
+        # the same elimination with the factor of M; `undamping` becomes the constrained v_e − v_f
         state[UNDAMPED_RANK] = eliminate_with(data, matrix(data, f.UNDAMPED_FACTOR), 1)
         constrain_undamping(data)
     elif task in (CONSTRAIN_DELASSUS, CONSTRAIN_DELASSUS_UNDAMPED):
-        # G ← G − S Sᵀ, S the share of the rows of contacts (constraints/_elimination.py)
+        # G becomes G_c = G − S Sᵀ, S the share of the rows of contacts
         which, n = task - CONSTRAIN_DELASSUS, integers(data, f.COUNTS)[1]
         reduce_problem(
             half_of(data, f.BILATERAL_SHARE, which), state[RANK + which], integers(data, f.ROW_OF),
             n, square(data, f.DELASSUS, n), vector(data, f.G),
         )  # fmt: skip
-    elif task == PROJECT:
+    elif task == PROJECT_POSITIONS:
+        # q moves onto h(q) = 0 in the projected rows; h is filled there
         project(data)
     elif task == FILL_POSITIONS:
         place_rows(data, vector(data, f.PROJECTED_Q))
@@ -200,7 +163,7 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
         # at the level of accelerations: hybrid, at an instant of an arc
         rows = elimination_of(data, 0)
         scratch = matrix(data, f.BILATERAL_SCRATCH)
-        fill_accelerations(data)
+        fill_feedback(data, vector(data, f.PROJECTION))
         state[RANK] = factor_rows(rows, matrix(data, f.FACTOR), tree_of(data), scratch)
     elif task == FILL_SHARE:
         share = half_of(data, f.BILATERAL_SHARE, 0)
@@ -209,7 +172,7 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
     elif task == CONSTRAIN_VECTOR:
         constrain_with(data, 0, vector(data, f.PROJECTION))
     elif task == FILL_SPEEDS:
-        fill_speeds(data)
+        fill_targets(data, vector(data, f.PROJECTION), False)
 
 
 @kernel
@@ -237,16 +200,6 @@ def constrain_with(data, which, v):
         vector(data, f.BILATERAL_BIAS), v, vector(data, f.BILATERAL_IMPULSE),
         matrix(data, f.BILATERAL_SCRATCH)[0],
     )  # fmt: skip
-
-
-@kernel
-def flag_contradiction(data, v):
-    """Set the status INCONSISTENT where no impulse makes H v + c zero; v (nv,)."""
-    missed, solver = matrix(data, f.BILATERAL_SCRATCH)[0], vector(data, f.SOLVER)
-    row_values(matrix(data, f.BILATERAL_JACOBIAN), v, vector(data, f.BILATERAL_BIAS), missed)
-    worst = largest_size(missed, missed.shape[0])
-    if worst > CONTRADICTION_SPEED:
-        solver[0], solver[2] = worse_status(solver[0], INCONSISTENT), max(solver[2], worst)
 
 
 @kernel
@@ -349,33 +302,30 @@ def place_rows(data, q):
 
 
 @kernel
-def fill_targets(data):
-    """Fill c of every row: H v⁺ + c = 0.
+def fill_targets(data, v, with_feedback):
+    """Fill c of every row: H v⁺ + c = 0, v (nv,) the velocity at hand.
 
         projected        c = 0
         driven           c = −speed
-        others           c = −H v − h H t + h (Ḣ v + kd ḣ + kp h)
+        others           c = −H v, with feedback also − h H t + h (Ḣ v + kd ḣ + kp h)
 
     t is the contribution of the turning axes of a free base to v̇ (theory 2.0).
     """
     H, c = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_BIAS)
-    v, transport, h = vector(data, f.V_START), vector(data, f.TRANSPORT), vector(data, f.TIME_STEP)
+    transport, h = vector(data, f.TRANSPORT), vector(data, f.TIME_STEP)
     row_law, laws = integers(data, f.BILATERAL_OWNER), matrix(data, f.BILATERAL_LAWS)
-    fill_feedback(data, v)
+    if with_feedback:
+        fill_feedback(data, v)
     for r in range(c.shape[0]):
         law = laws[row_law[r]]
         if law[LAW] == PROJECTED:
             c[r] = 0.0
         elif law[LAW] == DRIVEN:
             c[r] = -law[VALUE]
-        else:
+        elif with_feedback:
             c[r] = h[0] * c[r] - dot_row(H, r, v) - h[0] * dot_row(H, r, transport)
-
-
-@kernel
-def fill_accelerations(data):
-    """Fill c of every row: H v̇ + c = 0 at the velocity in `projection`."""
-    fill_feedback(data, vector(data, f.PROJECTION))
+        else:
+            c[r] = -dot_row(H, r, v)
 
 
 @kernel
@@ -397,24 +347,6 @@ def fill_feedback(data, v):
             c[r] += law[KD] * dot_row(H, r, v) + law[KP] * error[r]
         elif law[LAW] == DRIVEN_SLOWLY:
             c[r] += law[KD] * (dot_row(H, r, v) - law[VALUE])
-
-
-@kernel
-def fill_speeds(data):
-    """Fill c with which the velocity in `projection` obeys ḣ = 0, or the speed of driven rows."""
-    H, c, v = (
-        matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_BIAS),
-        vector(data, f.PROJECTION),
-    )  # fmt: skip
-    row_law, laws = integers(data, f.BILATERAL_OWNER), matrix(data, f.BILATERAL_LAWS)
-    for r in range(c.shape[0]):
-        law = laws[row_law[r]]
-        if law[LAW] == PROJECTED:
-            c[r] = 0.0
-        elif law[LAW] == DRIVEN:
-            c[r] = -law[VALUE]
-        else:
-            c[r] = -dot_row(H, r, v)
 
 
 @kernel
@@ -458,7 +390,7 @@ def elimination_of(data, which):
 
 @kernel
 def table_of(data):
-    """Return the numbers of the constraints, see `fill_errors` in constraints/_kinematics.py."""
+    """Return the numbers of the constraints, see constraints/_constraint_rows.py."""
     return (
         integers(data, f.BILATERAL_INDICES), matrix(data, f.BILATERAL_PLACES),
         matrix(data, f.BILATERAL_LAWS),
@@ -476,11 +408,7 @@ class PythonConstraints:
         self._functions = workspace.table.functions
 
     def update(self, q: Array, v: Array) -> None:
-        """Fill h, H and Ḣ v at q (nq,), v (nv,).
-
-        Raises:
-            InvalidInput: a function returns another shape, or numbers that are not finite.
-        """
+        """Fill h, H and Ḣ v at q (nq,), v (nv,)."""
         work, model = self._work, self._work.model
         speed = float(np.abs(v).max(initial=0.0))
         for first, constraint in self._functions:
@@ -505,7 +433,8 @@ class PythonConstraints:
 
     def _place(self, constraint: Holonomic, rows: slice, q: Array) -> None:
         data = self._work.data
-        data.bilateral_error[rows] = error_of(constraint, q)
+        name = f'{constraint.name!r}: error(q)'
+        data.bilateral_error[rows] = _checked(name, constraint.error(q.copy()), constraint.rows)
         data.bilateral_jacobian[rows] = jacobian_of(constraint, q, self._work.model.nv)
 
 
@@ -514,16 +443,8 @@ def project_configuration(
 ) -> tuple[Array, float]:
     """Return q moved onto the projected constraints of a workspace, and the error left there.
 
-    Newton steps q ← q ⊕ −H⁺ h; the configuration of the workspace becomes that.
-
-    Args:
-        work: a Workspace.
-        q: where to begin, shape (nq,).
-        rounds: most steps.
-        tolerance: error [m, rad] at which they end.
-
-    Raises:
-        InvalidInput: as `PythonConstraints.update`.
+    Newton steps q ← q ⊕ −H⁺ h, at most `rounds`, down to an error of `tolerance` [m, rad]; the
+    configuration of the workspace becomes that.
     """
     rows, data, table = PythonConstraints(work), work.data, work.table
     projected = np.repeat(table.laws[:, LAW] == PROJECTED, table.indices[:, 2])
@@ -543,21 +464,8 @@ def project_configuration(
     return q, worst
 
 
-def error_of(constraint: Holonomic, q: Array) -> Array:
-    """Return h(q), shape (rows,).
-
-    Raises:
-        InvalidInput: something else.
-    """
-    return _checked(f'{constraint.name!r}: error(q)', constraint.error(q.copy()), constraint.rows)
-
-
 def jacobian_of(constraint: Holonomic, q: Array, nv: int) -> Array:
-    """Return H(q), shape (rows, nv).
-
-    Raises:
-        InvalidInput: something else.
-    """
+    """Return H(q), shape (rows, nv)."""
     name = f'{constraint.name!r}: jacobian(q)'
     return _checked(name, constraint.jacobian(q.copy()), constraint.rows, nv)
 

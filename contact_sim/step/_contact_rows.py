@@ -24,13 +24,10 @@ from contact_sim.solvers._springs import SpringWork
 
 ALL_ISLANDS = -1
 """Stands for the rows of all islands."""
-
 ACTIVE, DEGENERATE = 1.0, -1.0
 """Values of the field `active`; 0 is a contact out of reach."""
-
 DEGENERATE_RATIO = 1e-6
 """Length of the normal row, beside the tangential ones, up to which it counts as zero."""
-
 ROUNDING = 1e-12
 """The same beside the speeds of the columns that it is made of."""
 
@@ -40,18 +37,12 @@ ROUNDING = 1e-12
 
 @kernel
 def row_velocities(jacobian_transposed, contacts, intervals, dof_parent, v, u):
-    """Fill u = J v, along the branch of each row.
+    """Fill u = J v, rows (t1, t2, n) per contact, then the interval rows, along their branches.
 
-    Args:
-        jacobian_transposed: Jᵀ, shape (nv, 3 nc + ns).
-        contacts: (leaf_dof, feature, pairs): last dof of the joint that carries each contact with
-            the ground; what each slot holds, shape (nc,); the two branches of each pair, see
-            collision/_body_pairs.py.
-        intervals: last dof of every interval row, EVERYWHERE if it has entries on several
-            branches, and the dof at which its entries have ended, shape (ns,) each.
-        dof_parent: dof before each dof, −1 at the root, shape (nv,).
-        v: velocity, shape (nv,).
-        u: out, rows (t1, t2, n) per contact, then the interval rows [m/s, rad/s].
+    `contacts` is (leaf_dof, feature, pairs): last dof of the joint that carries each contact with
+    the ground; what each slot holds, (nc,); the branches of each pair (collision/_body_pairs.py).
+    `intervals` are the last dof of every interval row, EVERYWHERE if it has entries on several
+    branches, and the dof at which its entries have ended, (ns,) each.
     """
     (leaf_dof, feature, pairs), (interval_dof, interval_end) = contacts, intervals
     nc = feature.shape[0]
@@ -142,18 +133,11 @@ def gap_bias(gap, h, baumgarte):
 
 @kernel
 def fill_contact_bias(gap, u_start, u_free, impulse, h, restitution, settings, bias, rebound):
-    """Fill b without restitution and, apart, the restitution part.
+    """Fill b [m/s] without restitution and, apart, the restitution part e u_n⁻ [m/s], (nc,).
 
-    Args:
-        gap: signed distance at the start [m], shape (nc,).
-        u_start: contact velocity before the step [m/s], rows (t1, t2, n).
-        u_free: contact velocity after the step without contact [m/s], same shape.
-        impulse: impulses of the step before [N s], same shape.
-        h: time step [s].
-        restitution: e of every contact [-], shape (nc,).
-        settings: β [-], approach speed below which impacts are plastic [m/s].
-        bias: out, b [m/s].
-        rebound: out, e u_n⁻ where an impact is due [m/s], shape (nc,).
+    `u_start` and `u_free` are contact velocities before the step, and after it without contact;
+    `impulse` is that of the step before; `settings` are β [-] and the approach speed below which
+    impacts are plastic [m/s].
     """
     for i in range(gap.shape[0]):
         n = 3 * i + 2
@@ -187,15 +171,8 @@ def fill_contact_bias(gap, u_start, u_free, impulse, h, restitution, settings, b
 def fill_limits(q, q_index, q_other, share, bounds, lower, upper, gap):
     """Fill the sets and gaps of the last rows of `lower`, `upper` and `gap`, (ns,) each.
 
-    Args:
-        q: configuration, shape (nq,).
-        q_index: coordinate of the joint, shape (n,).
-        q_other: coordinate of the second joint, shape (n,).
-        share: share of each [-], 0 for a second that is not there, shape (n, 2).
-        bounds: bounds of p [rad or m], shape (n, 2).
-        lower: out, least impulse [N s, N m s].
-        upper: out, largest impulse.
-        gap: out, φ [rad or m].
+    `q_index` and `q_other` are the coordinates of the two joints of each row, (n,); `share` the
+    share of each, 0 for a second that is not there; `bounds` those of p [rad or m]; (n, 2).
     """
     first = gap.shape[0] - q_index.shape[0]
     for i in range(q_index.shape[0]):
@@ -218,10 +195,7 @@ def impulse_sign(lower, upper, k):
 
 @kernel
 def limit_in_reach(distance, speed, reach):
-    """Return whether the law may act on a limit `distance` ahead [rad or m], at `speed` off it.
-
-    `reach` as in `predicted_gap`.
-    """
+    """Return whether the law may act on a limit `distance` ahead [rad or m], at `speed` off it."""
     return distance <= reach[2] or distance + reach[0] * speed <= 0.0
 
 
@@ -229,14 +203,9 @@ def limit_in_reach(distance, speed, reach):
 def limit_bias(distance, speeds, h, restitution, settings):
     """Return b of a limit along its push [m/s, rad/s], by the rules of a normal row.
 
+    `distance` is the way to go at the start [rad or m]; `speeds` are those off the limit before
+    the step, and without impulses; `restitution` is 0 for a limit that carried an impulse before.
     The rebound of a limit is in b, and under no energy guard.
-
-    Args:
-        distance: way to go at the start [rad or m], negative behind the limit.
-        speeds: velocity off the limit before the step, and without impulses [m/s, rad/s].
-        h: time step [s].
-        restitution: e [-], 0 for a limit that carried an impulse in the step before.
-        settings: β [-], approach speed below which impacts are plastic [m/s].
     """
     # u⁻ and u_f along the push; an impact asks for −e u⁻, as in `fill_contact_bias`
     start, free = speeds
@@ -245,15 +214,13 @@ def limit_bias(distance, speeds, h, restitution, settings):
     return gap_bias(distance, h, settings[0])
 
 
-# --- Which rows take part.
+# --- Which rows take part. The reach of a law is (T, κ, margin): T = h, κ = 0 if it needs no
+#     force at a distance.
 
 
 @kernel
 def predicted_gap(gap, u, i, mu, reach):
-    """Return φ + T (u_n − κ μ |u_t|) of contact `i`: negative where the law may act on it.
-
-    `reach` is (T, κ, margin): T = h, κ = 0 for a law without force at a distance.
-    """
+    """Return φ + T (u_n − κ μ |u_t|) of contact `i`: negative where the law may act on it."""
     slip = np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2)
     return gap[i] + reach[0] * (u[3 * i + 2] - reach[1] * mu[i] * slip)
 
@@ -270,18 +237,10 @@ def select_active(gap, u_free, impulse, mu, reach, active):
 def collect_rows(active, interval_active, contacts, interval_dof, island, row_of, row_leaf):
     """List the rows of the active contacts, then those of the active intervals.
 
-    Args:
-        active: > 0 for the contacts that take part, shape (nc,).
-        interval_active: 1 for the interval rows that take part, shape (ns,).
-        contacts: as in `row_velocities`.
-        interval_dof: last dof of each interval row, shape (ns,).
-        island: island of each contact (nc,) and of each interval row (ns,), and the one whose rows
-            are listed, or ALL.
-        row_of: out, row of the step data behind each problem row.
-        row_leaf: out, last dof of that row, EVERYWHERE where it has entries on two branches.
-
-    Returns:
-        Number of active contacts and of problem rows.
+    `island` is the island of each contact (nc,), of each interval row (ns,), and the one whose
+    rows are listed, or ALL_ISLANDS. `row_of` becomes the row of the step data behind each problem
+    row, `row_leaf` its last dof, EVERYWHERE where it has entries on two branches. Returns the
+    numbers of active contacts and of problem rows.
     """
     of_contact, of_interval, chosen = island
     nc, n, leaf_dof = active.shape[0], 0, contacts[0]
@@ -335,10 +294,8 @@ def activity_of(data, i):
         normal, other = normal_row_norms(data, i, lever, leaf_dof[i], -1)
     else:
         a, b, meet = two_branches(pairs, feature[i])
-        first, second = (
-            normal_row_norms(data, i, lever, a, meet),
-            normal_row_norms(data, i, lever, b, meet),
-        )
+        first = normal_row_norms(data, i, lever, a, meet)
+        second = normal_row_norms(data, i, lever, b, meet)
         normal, other = first[0] + second[0], first[1] + second[1]
     return ACTIVE if normal > other else DEGENERATE
 
@@ -347,14 +304,8 @@ def activity_of(data, i):
 def normal_row_norms(data, i, lever, last, end):
     """Return |J_n|² of contact i along a branch, and up to which |J_n|² counts as zero.
 
-    A locked dof does not count.
-
-    Args:
-        data: arrays of the step.
-        i: contact.
-        lever: squared distance of the contact from the reference point of the columns [m²].
-        last: last dof of the branch.
-        end: dof behind its end.
+    `lever` is the squared distance of the contact from the reference point of the columns [m²],
+    `last` the last dof of the branch, `end` the dof behind its end. A locked dof does not count.
     """
     rows, columns = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.COLUMNS)
     dof_parent, held = integers(data, f.DOF_PARENT), integers(data, f.HELD)
@@ -372,12 +323,10 @@ def normal_row_norms(data, i, lever, last, end):
 
 @kernel
 def status_with_degenerate(data, code):
-    """Return the status `code`, or IMMOVABLE where a degenerate contact is in the ground.
-
-    A status of a solve that failed, or of a stance, stays.
-    """
+    """Return the status `code`, or IMMOVABLE where a degenerate contact is in the ground."""
     active, gap = vector(data, f.ACTIVE), vector(data, f.GAP_START)
     for i in range(active.shape[0]):
+        # a status of a solve that failed, or of a stance, stays
         if active[i] == DEGENERATE and gap[i] <= 0.0 and code < MAX_ITERATIONS:
             return float(IMMOVABLE)
     return float(code)
@@ -393,9 +342,7 @@ def status_with_degenerate(data, code):
 def islands_of(parent: Indices, ties: Iterable[Sequence[int]] = ()) -> Indices:
     """Return the island of every dof, numbered from 0 in the order of their first dofs, (nv,).
 
-    Args:
-        parent: dof before each dof, −1 at the root, shape (nv,).
-        ties: dofs on which one row acts together.
+    `parent` is the dof before each, −1 at the root; `ties` are dofs on which one row acts.
     """
     label = np.arange(len(parent))
     for k in range(len(parent)):

@@ -1,4 +1,4 @@
-"""ContactProblem: the input of every time-stepping law as a value, without a robot.
+"""ContactProblem: the input of every time-stepping law as a value, its answer and its residuals.
 
 Find λ such that u⁺ = G λ + u_f obeys the law, with w = u⁺ + b in place of the gap and impact
 terms (theory 0, 4.3). Blocks, in row order: friction cones K_μ (rows t1, t2, n), then interval
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,29 +29,10 @@ from contact_sim._validation import (
 )
 from contact_sim.arrays._fields import MEMORY_NUMBERS, Sizes
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.solvers._cone_problem import (
-    CONVERGED,
-    CONVERGED_BY_FALLBACK,
-    FREE,
-    IMMOVABLE,
-    INCONSISTENT,
-    MAX_ITERATIONS,
-    NONFINITE,
-    OUTSIDE_CONE,
-    PULLING,
-    RAY_TERMINATION,
-    SINKING,
-    TOO_MANY_EVENTS,
-    UNSTABLE,
-)
+from contact_sim.solvers._cone_problem import Rows, fill_rho, fill_velocity, natural_map_at
 from contact_sim.solvers._delassus import EVERYWHERE
+from contact_sim.solvers._jit import kernel
 from contact_sim.step._workspace import Workspace
-
-__all__ = [
-    'CONVERGED', 'CONVERGED_BY_FALLBACK', 'FREE', 'IMMOVABLE', 'INCONSISTENT', 'MAX_ITERATIONS',
-    'NONFINITE', 'OUTSIDE_CONE', 'PULLING', 'RAY_TERMINATION', 'SINKING', 'STATUSES',
-    'TOO_MANY_EVENTS', 'UNSTABLE', 'ContactSolution', 'SolverReport', 'SolverStatus',
-]  # fmt: skip
 
 NO_ROWS = np.zeros(0)
 
@@ -88,13 +69,11 @@ class Cone:
     """b [m/s], shape (3,)."""
 
     def __post_init__(self) -> None:
-        _store(self, 'jacobian', 3, np.ndim(self.jacobian) == 2)
-        _store(self, 'bias', 3, np.ndim(self.bias) == 1)
+        _check_block(self, 3)
         if not (np.isfinite(self.friction) and self.friction >= 0.0):
             raise InvalidInput(
                 f'Cone.friction = {shown(self.friction)}: expected a finite value >= 0'
             )
-        _check_gap('Cone', self.gap)
 
 
 @checked_fields
@@ -119,8 +98,7 @@ class Interval:
     """b [m/s, rad/s], shape (1,)."""
 
     def __post_init__(self) -> None:
-        _store(self, 'jacobian', 1, np.ndim(self.jacobian) == 2)
-        _store(self, 'bias', 1, np.ndim(self.bias) == 1)
+        _check_block(self, 1)
         if not self.lower <= self.upper:  # so NaN is refused
             raise InvalidInput(
                 f'Interval: lower = {shown(self.lower)}, upper = {shown(self.upper)}: '
@@ -128,26 +106,24 @@ class Interval:
             )
         if self.lower == np.inf or self.upper == -np.inf:
             raise InvalidInput(f'Interval: [{self.lower}, {self.upper}] holds no finite impulse')
-        _check_gap('Interval', self.gap)
 
 
 Block = Cone | Interval
 
 
-def _store(block: Block, name: str, rows: int, right_rank: bool) -> None:
-    place = f'{type(block).__name__}.{name}'
-    value = np.array(real_array(place, getattr(block, name)))
-    if not right_rank or value.shape[0] != rows:
-        raise InvalidInput(f'{place}: shape {value.shape}, expected {rows} rows')
-    if not np.isfinite(value).all():
-        raise InvalidInput(f'{place}: all entries must be finite')
-    value.setflags(write=False)
-    object.__setattr__(block, name, value)
-
-
-def _check_gap(kind: str, gap: float) -> None:
-    if not np.isfinite(gap):
-        raise InvalidInput(f'{kind}.gap = {shown(gap)}: expected a finite number')
+def _check_block(block: Block, rows: int) -> None:
+    """Check what both kinds have; Jacobian and bias become arrays that cannot be written."""
+    kind = type(block).__name__
+    for name, rank in (('jacobian', 2), ('bias', 1)):
+        value = np.array(real_array(f'{kind}.{name}', getattr(block, name)))
+        if value.ndim != rank or value.shape[0] != rows:
+            raise InvalidInput(f'{kind}.{name}: shape {value.shape}, expected {rows} rows')
+        if not np.isfinite(value).all():
+            raise InvalidInput(f'{kind}.{name}: all entries must be finite')
+        value.setflags(write=False)
+        object.__setattr__(block, name, value)
+    if not np.isfinite(block.gap):
+        raise InvalidInput(f'{kind}.gap = {shown(block.gap)}: expected a finite number')
 
 
 # --- The problem.
@@ -225,7 +201,8 @@ class ContactProblem:
                 finite_array(f'ContactProblem.{name}', value)
         if not np.allclose(self.delassus, self.delassus.T, rtol=1e-9, atol=1e-12):
             raise InvalidInput('ContactProblem.delassus: must be symmetric')
-        if not _is_semidefinite(self.delassus):
+        values = np.linalg.eigvalsh(self.delassus)
+        if len(values) and not values[0] >= -SEMIDEFINITE * np.abs(values).max():
             raise InvalidInput('ContactProblem.delassus: must be positive semidefinite')
         own = np.diagonal(self.delassus)
         tiny = np.flatnonzero((own > 0.0) & (own < 1.0 / LARGEST))
@@ -416,12 +393,6 @@ class ContactProblem:
             raise InvalidInput(f'{path}: not a saved ContactProblem ({error!r})') from error
 
 
-def _is_semidefinite(matrix: Array) -> bool:
-    """Return whether a symmetric matrix has no negative eigenvalue, but for rounding."""
-    values = np.linalg.eigvalsh(matrix)
-    return not len(values) or bool(values[0] >= -SEMIDEFINITE * np.abs(values).max())
-
-
 def _delassus(inertia: Array, jacobian: Array) -> Array:
     """Return J M⁻¹ Jᵀ, or raise InvalidInput where M is singular."""
     try:
@@ -538,3 +509,168 @@ class ContactSolution:
     impulse: Array
     """On the robot [N s], rows (t1, t2, n) per contact, then the scalar rows, shape (n,)."""
     solver: SolverReport
+
+
+# --- The judge: one definition of each residual for all models; no solver grades itself.
+#
+# λ is the impulse on the robot [N s], u⁺ = G λ + u_f, w = u⁺ + b with the bias of the law,
+# Γ(w) = (0, 0, μ |w_t|). theory 2.15.
+
+TOUCHING = 1e-9
+"""Gap above which a contact counts as apart [m]."""
+
+
+class LawResiduals(NamedTuple):
+    """Residuals of impulses as an answer to the laws of contact; zero is perfect."""
+
+    signorini: float
+    """max |λ_n w_n| [J]."""
+    cone: float
+    """max (|λ_t| − μ λ_n)₊ [N s]."""
+    dissipation: float
+    """max (μ λ_n |u_t| + λ_t·u_t) [J]: what maximum dissipation would dissipate in addition."""
+    ncp: float
+    """max |λ_i − Proj(λ_i − ρ_i (w_i + Γ(w_i)))| [N s], ρ_i = 1/λ_max(G_ii), over all blocks:
+    natural map."""
+    dual: float
+    """max dist(w_i + Γ(w_i), K*_μ) [m/s]."""
+    interval: float
+    """max distance of an interval impulse from [lower, upper] [N s]."""
+    dissipated: float
+    """D = T(v⁺) − T(v_f) = ½ λᵀ(u_f + u⁺) [J]; ≤ −λᵀ b for a passive law."""
+    bias_work: float
+    """−λᵀ b [J]: work of the gap, stabilisation and restitution terms."""
+
+
+LAW_RESIDUALS = len(LawResiduals._fields)
+
+
+@checked
+def law_residuals(problem: ContactProblem, impulse: Array) -> LawResiduals:
+    """Judge `impulse` (n,) as an answer to `problem`.
+
+    Raises:
+        InvalidInput: impulses of the wrong size.
+    """
+    if np.shape(impulse) != (problem.n_rows,):
+        raise InvalidInput(f'impulse: shape {np.shape(impulse)}, expected {(problem.n_rows,)}')
+    rows = Rows(
+        np.array(problem.delassus, order='C'), problem.g, np.array(problem.friction),
+        np.array(problem.lower), np.array(problem.upper),
+    )  # fmt: skip
+    out, scratch = np.zeros(LAW_RESIDUALS), np.zeros((2, problem.n_rows))
+    judge_rows(rows, np.array(problem.bias), np.array(impulse, dtype=float), *scratch, out)
+    return LawResiduals(*out.tolist())
+
+
+@kernel
+def judge_rows(rows, bias, impulse, w, rho, out):
+    """Fill the fields of LawResiduals, in their order, into `out`; `w`, `rho` (n,) are scratch."""
+    for k in range(LAW_RESIDUALS):
+        out[k] = 0.0
+    if impulse.shape[0] == 0:
+        return
+    fill_velocity(rows, impulse, w)
+    fill_rho(rows, rho)
+    for r in range(rho.shape[0]):
+        if rho[r] == np.inf:  # nothing can move the row: no impulse is nearer to the law
+            rho[r] = 0.0
+    # residuals of the contacts: w, and Γ(w) in the dual one; the work is that of u
+    nc = rows.friction.shape[0]
+    for i in range(nc):
+        mu, r = rows.friction[i], 3 * i
+        t1, t2, n = impulse[r], impulse[r + 1], impulse[r + 2]
+        w1, w2, wn = w[r], w[r + 1], w[r + 2]
+        u1, u2 = w1 - bias[r], w2 - bias[r + 1]
+        tangential = np.sqrt(w1 * w1 + w2 * w2)
+        out[0] = max(out[0], abs(n * wn))
+        out[1] = max(out[1], np.sqrt(t1 * t1 + t2 * t2) - mu * n)
+        out[2] = max(out[2], mu * n * np.sqrt(u1 * u1 + u2 * u2) + t1 * u1 + t2 * u2)
+        out[4] = max(out[4], distance_to_dual_cone(tangential, wn + mu * tangential, mu))
+    for k in range(rows.lower.shape[0]):
+        x = impulse[3 * nc + k]
+        out[5] = max(out[5], rows.lower[k] - x, x - rows.upper[k])
+    out[3] = natural_map_at(rows, impulse, w, rho, 0.0)
+    for r in range(impulse.shape[0]):
+        out[6] += 0.5 * impulse[r] * (rows.g[r] + w[r] - 2.0 * bias[r])
+        out[7] -= impulse[r] * bias[r]
+
+
+@kernel
+def distance_to_dual_cone(tangential, normal, mu):
+    """Return the distance of (t, n) from K*_μ = {|t| μ ≤ n}, `tangential` = |t|."""
+    if tangential <= -mu * normal:  # nearest point is the tip
+        return np.sqrt(tangential * tangential + normal * normal)
+    return max((mu * tangential - normal) / np.sqrt(1.0 + mu * mu), 0.0)
+
+
+class EnergyBalance(NamedTuple):
+    """Energy balance of one step [J].
+
+    change = actuation + damping + contact + joint_friction + constraints + integration.
+    """
+
+    change: float
+    """ΔT + ΔU, exactly from the states before and after."""
+    actuation: float
+    """½ h (v + v⁺)ᵀ τ with τ the applied effort and external wrenches."""
+    damping: float
+    """Work of viscous joint damping, taken at the end of the step."""
+    contact: float
+    """½ λᵀ (u⁻ + u⁺) over the contacts."""
+    joint_friction: float
+    """½ λᵀ (u⁻ + u⁺) over the interval rows: dry friction and limits of joints."""
+    correction: float
+    """−λᵀ b: the contact work of the gap, stabilisation and restitution terms."""
+    constraints: float
+    """½ λ_bᵀ H (v + v⁺) of the bilateral constraints."""
+
+    @property
+    def integration(self) -> float:
+        """Remainder: the O(h²) residual of a step with frozen mass matrix."""
+        work = self.actuation + self.damping + self.contact + self.joint_friction
+        return self.change - work - self.constraints
+
+
+class Residuals(NamedTuple):
+    """The residuals of one step: those of the law as in LawResiduals, and those of the motion."""
+
+    signorini: float
+    """See LawResiduals; so the seven that follow."""
+    cone: float
+    dissipation: float
+    ncp: float
+    dual: float
+    interval: float
+    dissipated: float
+    bias_work: float
+    penetration: float
+    """max (−φ(q⁺))₊ [m]."""
+    force_at_distance: float
+    """Σ λ_n over contacts with φ(q⁺) above 1e-9 m [N s]."""
+    slip: float
+    """Largest tangential speed of a contact that carries load [m/s]."""
+    momentum: float
+    """max |M̂ (v⁺ − v_f) − Jᵀ λ − Hᵀ λ_b| [N s, N m s]."""
+    energy_change: float
+    """See EnergyBalance; so the six that follow [J]."""
+    energy_actuation: float
+    energy_damping: float
+    energy_contact: float
+    energy_joint_friction: float
+    energy_correction: float
+    energy_constraints: float
+
+    @property
+    def energy_balance(self) -> EnergyBalance:
+        """Energy balance of the step [J]."""
+        return EnergyBalance(*self[-len(EnergyBalance._fields) :])
+
+    @property
+    def energy(self) -> float:
+        """Integration residual of the energy balance [J]."""
+        return self.energy_balance.integration
+
+    def as_dict(self) -> dict[str, float]:
+        """Return all residuals by name, `energy` included."""
+        return {**self._asdict(), 'energy': self.energy}

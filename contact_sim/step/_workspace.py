@@ -35,12 +35,10 @@ from contact_sim.collision._detection import candidates_of, leaf_dof
 from contact_sim.collision._solid_contacts import place_solids
 from contact_sim.collision._surface import Ground
 from contact_sim.collision._terrain import Terrain, addresses_of, fill_coefficients
-from contact_sim.constraints._kinematics import COUNT
-from contact_sim.constraints._table import ConstraintTable, constraint_table
+from contact_sim.constraints._constraint_rows import COUNT, constraint_table
 from contact_sim.dynamics._tree import Tree, tree_of
-from contact_sim.robot._actuators import Actuators
 from contact_sim.robot._constraints import Constraint
-from contact_sim.robot._joint_limits import PositionLimit
+from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import EVERYWHERE, limbs_of
 from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
@@ -49,31 +47,21 @@ from contact_sim.step._contact_rows import contact_branches, islands_of
 
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
-
 GROUND_FIELDS = frozenset({'terrain', 'ground'})
 """Fields with the numbers of the ground."""
-
 TIME_STEP_FIELDS = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
 """Fields that follow from the time step."""
-
-CONSTRAINT_FIELDS = frozenset(name for name in FIELDS if name.startswith('bilateral'))
-
-CONSTRAINT_FIELDS |= {
-    'dof_island',
-    'contact_island',
-    'interval_island',
-    'solid_island',
-    'pair_groups',
-}
+CONSTRAINT_FIELDS = frozenset(
+    {'dof_island', 'contact_island', 'interval_island', 'solid_island', 'pair_groups'}
+    | {name for name in FIELDS if name.startswith('bilateral')}
+)
 """Fields that follow from the constraints."""
 
 cached_places = lru_cache(maxsize=64)(places_of)
 """Cached: single problems are solved by the thousand, and have few sizes."""
-
 NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
 
 OPEN, STICK, SLIP = 0, 1, 2
-
 STICTION_SPEED = 1e-9
 """Tangential speed below which a loaded contact counts as sticking [m/s]."""
 
@@ -114,17 +102,39 @@ class Workspace:
         model = robot.pinocchio_model
         tree = tree_of(model)
         self.table = constraint_table(robot, tree, constraints)
-        self._islands = dof_islands(robot, tree, self.table)
-        self.sizes = sizes_of(robot, terrain, tree, self._islands, h, self.table)
+        limited = [joints_of(robot, limit) for limit in robot.position_limits]
+        ties = [[joint.idx_v for joint in joints] for joints in limited]
+        self._islands = islands_of(tree.dof_parent, [*ties, *self.table.coupled_dofs])
         self.robot, self.model, self.tree = robot, model, tree
+        self.sizes = self._sizes(terrain, h)
         self.names = contact_names(robot, terrain)
         self._allocate()
         self._fill_robot(robot, tree)
         self._fill_ground(robot, terrain, tree)
         self._fill_pairs(robot, tree)
         self.fill_constraints()
-        self._fill_actuators(robot.actuators, h)
+        for name in ('effort_limit', 'velocity_limit', 'saturation_effort'):
+            getattr(self, name)[:] = getattr(robot.actuators, name)
+        self.lag_decay[:] = robot.actuators.lag_decay(h)
+        self.delay[:] = robot.actuators.delay_steps(h)
         self.set_time_step(h)
+
+    def _sizes(self, terrain: Terrain, h: float) -> Sizes:
+        robot, islands, table = self.robot, self._islands, self.table
+        candidates, actuators = len(robot.candidates), robot.actuators
+        return Sizes(
+            nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints,
+            nc=candidates * terrain.features + robot.collisions.slots,
+            ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
+            n_bodies=len(self.tree.kind), n_candidates=candidates,
+            n_flyers=len(self.tree.free_flyer_v), n_limits=len(robot.position_limits),
+            n_islands=int(islands.max(initial=0)) + 1,
+            n_delay=int(actuators.delay_steps(h).max(initial=0)),
+            n_lags=robot.n_joints if actuators.time_constant.any() else 0,
+            n_solids=len(robot.collisions.solids), n_pairs=len(robot.collisions.pairs),
+            n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=robot.collisions.slots,
+            n_constraints=len(table.constraints), nb=table.rows,
+        )  # fmt: skip
 
     def _allocate(self) -> None:
         places = cached_places(self.sizes)
@@ -160,7 +170,8 @@ class Workspace:
         other = object.__new__(Workspace)
         for name in ('sizes', 'robot', 'model', 'tree', 'names', 'table'):
             setattr(other, name, getattr(self, name))
-        other._kept = self._kept if terrain is None else ground_arrays(terrain)
+        # the arrays that the kernels know by address are kept alive
+        other._kept = self._kept if terrain is None else (terrain.relief, terrain.region_numbers)
         other._allocate()
         other.numbers[:], other.indices[:] = self.numbers, self.indices
         return other
@@ -249,11 +260,6 @@ class Workspace:
             self.interval_some_dof[:] = (rows != 0.0).argmax(axis=0)
             self.interval_island[:] = self._islands[self.interval_some_dof]
 
-    def _fill_actuators(self, actuators: Actuators, h: float) -> None:
-        for name in ('effort_limit', 'velocity_limit', 'saturation_effort'):
-            getattr(self, name)[:] = getattr(actuators, name)
-        self.lag_decay[:], self.delay[:] = actuators.lag_decay(h), actuators.delay_steps(h)
-
     def _fill_ground(self, robot: RobotModel, terrain: Terrain, tree: Tree) -> None:
         spheres, features = candidates_of(robot), terrain.features
         # contact spheres in the axes of their bodies
@@ -262,7 +268,7 @@ class Workspace:
         self.offset[:] = np.einsum('iab,ia->ib', turn, spheres.offset)
         self.radius[:] = spheres.radius
         self.terrain[:] = terrain.data
-        self._kept = ground_arrays(terrain)
+        self._kept = terrain.relief, terrain.region_numbers  # known by address: kept alive
         self.ground[:] = ground_indices(terrain)
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
         self.dof_island[:] = self._islands
@@ -313,41 +319,11 @@ class Workspace:
 
 
 def ground_indices(terrain: Terrain) -> tuple[int, ...]:
-    """Return the field `ground`: kind, features, and addresses of the `ground_arrays`."""
-    relief, regions = ground_arrays(terrain)
+    """Return the field `ground`: kind, features, addresses and lengths of its arrays."""
+    relief, regions = terrain.relief, terrain.region_numbers
     return (
         terrain.kind, terrain.features, relief.ctypes.data, len(relief),
         *addresses_of(terrain.kind), regions.ctypes.data, len(regions),
-    )  # fmt: skip
-
-
-def ground_arrays(terrain: Terrain) -> tuple[Array, Array]:
-    """Return the arrays of a ground that the kernels know by address, to be kept alive."""
-    return terrain.relief, terrain.region_numbers
-
-
-def sizes_of(
-    robot: RobotModel,
-    terrain: Terrain,
-    tree: Tree,
-    islands: Indices,
-    h: float,
-    table: ConstraintTable,
-) -> Sizes:
-    """Return the sizes of a simulation of `robot` on `terrain` with time step h [s]."""
-    candidates, actuators = len(robot.candidates), robot.actuators
-    return Sizes(
-        nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints,
-        nc=candidates * terrain.features + robot.collisions.slots,
-        ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
-        n_bodies=len(tree.kind), n_candidates=candidates, n_flyers=len(tree.free_flyer_v),
-        n_limits=len(robot.position_limits),
-        n_islands=int(islands.max(initial=0)) + 1,
-        n_delay=int(actuators.delay_steps(h).max(initial=0)),
-        n_lags=robot.n_joints if actuators.time_constant.any() else 0,
-        n_solids=len(robot.collisions.solids), n_pairs=len(robot.collisions.pairs),
-        n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=robot.collisions.slots,
-        n_constraints=len(table.constraints), nb=table.rows,
     )  # fmt: skip
 
 
@@ -373,12 +349,6 @@ def joints_of(robot: RobotModel, limit: PositionLimit) -> list[Any]:
     """Return Pinocchio's joints of a position limit."""
     model = robot.pinocchio_model
     return [model.joints[model.getJointId(name)] for name in limit.joints]
-
-
-def dof_islands(robot: RobotModel, tree: Tree, table: ConstraintTable) -> Indices:
-    """Return the island of every dof, shape (nv,), see step/_contact_rows.py."""
-    ties = [[joint.idx_v for joint in joints_of(robot, limit)] for limit in robot.position_limits]
-    return islands_of(tree.dof_parent, [*ties, *table.coupled_dofs])
 
 
 def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:
@@ -419,20 +389,12 @@ def reference_inverse_weights(model: pin.Model, intervals: Array) -> tuple[Array
 
 @kernel
 def load_contact_memory(memory, frame, row_of, n, rows):
-    """Fill `rows` with the memory of the contacts of a problem, vectors in the contact frame.
-
-    Args:
-        memory: of every contact, vectors in world axes, shape (nc, 4).
-        frame: rows t1, t2, n of every contact frame, shape (nc, 3, 3).
-        row_of: row of the step data behind each row of the problem, three for each contact.
-        n: number of contacts of the problem.
-        rows: out, one row per contact, shape (n, 4) or more.
-    """
+    """Fill `rows` (n, 4) with the memory (nc, 4) of the n contacts of a problem."""
     for k in range(n):
         i = row_of[3 * k] // 3
         for a in range(3):
             rows[k, a] = 0.0
-            # contact frame: R m
+            # contact frame, R the rows (t1, t2, n): R m
             for b in range(3):
                 rows[k, a] += frame[i, a, b] * memory[i, b]
         rows[k, 3] = memory[i, 3]
@@ -440,7 +402,7 @@ def load_contact_memory(memory, frame, row_of, n, rows):
 
 @kernel
 def store_contact_memory(rows, frame, row_of, n, memory):
-    """Write `rows` back into `memory`. As in `load_contact_memory`."""
+    """Write `rows` back into `memory`."""
     for k in range(n):
         i = row_of[3 * k] // 3
         for b in range(3):
@@ -591,11 +553,8 @@ def pair_contact_rows(data):
 @kernel
 def describe_contacts(data):
     """Fill force, velocity, slip and mode of the contacts; λ and u⁺ are in the start frames."""
-    impulse, u, frame = (
-        vector(data, f.IMPULSE),
-        vector(data, f.U_NEXT),
-        frames(data, f.FRAME_START),
-    )
+    impulse, u = vector(data, f.IMPULSE), vector(data, f.U_NEXT)
+    frame = frames(data, f.FRAME_START)
     force, velocity = matrix(data, f.CONTACT_FORCE), matrix(data, f.CONTACT_VELOCITY)
     normal_force, slip_speed = vector(data, f.NORMAL_FORCE), vector(data, f.SLIP_SPEED)
     mode, per_step = vector(data, f.CONTACT_MODE), 1.0 / vector(data, f.TIME_STEP)[0]

@@ -1,21 +1,17 @@
 """Floating-base dynamics of a robot on its feet (docs/support.md): pure functions, no state."""
 
 from contact_sim._deprecated import renamed
-from contact_sim.support._analysis import Support, analyse_support
-from contact_sim.support._coordinates import (
+from contact_sim.support._analysis import RigidMotion, Support, analyse_support
+from contact_sim.support._generalized_coordinates import (
     base_rotation,
     body_velocity,
     coordinate_rate,
+    generalized_force,
     in_world_velocity,
+    joint_effort,
     rate_map,
     velocity_map,
     world_velocity,
-)
-from contact_sim.support._geometry import (
-    RigidMotion,
-    minimal_coordinates,
-    null_space_basis,
-    null_space_projector,
 )
 from contact_sim.support._stance_dynamics import (
     ImpulseTransfer,
@@ -31,11 +27,12 @@ from contact_sim.support._stance_dynamics import (
     effort_null_space,
     force_of_effort,
     free_acceleration,
-    generalized_force,
     impulse_transfer,
     inverse_dynamics,
-    joint_effort,
     minimal_acceleration,
+    minimal_coordinates,
+    null_space_basis,
+    null_space_projector,
     projected_acceleration,
     split_base,
     stance_dynamics,

@@ -27,11 +27,7 @@ HEADER = (
 
 
 def stances(feet: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return every subset of `feet`, the smallest first.
-
-    Raises:
-        InvalidInput: more than LARGEST feet.
-    """
+    """Return every subset of `feet`, the smallest first; InvalidInput beyond LARGEST feet."""
     if len(feet) > LARGEST:
         raise InvalidInput(
             f'{len(feet)} feet have {2 ** len(feet)} subsets; name at most {LARGEST} with --feet'
@@ -51,12 +47,7 @@ def row_of(support: Support) -> tuple[str, ...]:
 
 
 def support_table(robot: RobotModel, q: ArrayLike, feet: Iterable[str | int] | None = None) -> str:
-    """Return the table of `robot` at q (nq,): every subset of all feet, or the stance `feet`.
-
-    Raises:
-        UnknownName: a foot that does not exist.
-        InvalidInput: a foot listed twice, too many feet, a configuration that cannot be used.
-    """
+    """Return the table of `robot` at q (nq,): every subset of all feet, or the stance `feet`."""
     everything = range(len(robot.contact_points))
     chosen = stances(everything) if feet is None else [foot_indices(robot, feet)]
     supports = [analyse_support(robot, q, some) for some in chosen]
@@ -89,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         robot = load_robot(options.robot, floating_base=not options.fixed_base)
         q = robot.reference_configuration(options.pose)
-        feet = None if options.feet is None else [_foot(name) for name in options.feet]
+        feet = options.feet and [int(foot) if foot.isdecimal() else foot for foot in options.feet]
         table = support_table(robot, q, feet)
     except ContactSimError as error:
         print(f'{parser.prog}: {error}', file=sys.stderr)
@@ -98,10 +89,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f'{robot.name}, pose {options.pose!r}, {robot.n_joints} joints, feet: {names}\n')
     print(table)
     return 0
-
-
-def _foot(text: str) -> str | int:
-    return int(text) if text.isdecimal() else text
 
 
 if __name__ == '__main__':

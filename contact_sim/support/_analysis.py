@@ -25,19 +25,138 @@ from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.robot._model import RobotModel
-from contact_sim.support import _geometry
-from contact_sim.support._geometry import (
-    RigidMotion,
-    distance_inside,
-    named_motions,
-    support_polygon,
-)
+from contact_sim.support._generalized_coordinates import require_floating_base
 from contact_sim.support._stance_dynamics import (
     DIRECTIONS,
     StanceDynamics,
-    require_floating_base,
+    conditioning,
+    null_space_basis,
+    null_space_projector,
+    rank,
     stance_dynamics,
 )
+
+# --- Support polygons, and rigid motions of the base as lines in space
+
+ON_LINE = 1e-9
+"""Distance within which a point lies on a line, as a share of the distances involved."""
+
+
+@dataclass(frozen=True, eq=False)
+class RigidMotion:
+    """A rigid motion of the base: along a direction, or about a line (a screw if `pitch` ≠ 0)."""
+
+    name: str
+    """In words, e.g. 'rotation about the line LF_FOOT - RH_FOOT'."""
+    twist: Array
+    """Linear velocity of the base origin and angular velocity, world axes, unit length, (6,)."""
+    direction: Array
+    """Unit vector of the translation, or along the axis of the rotation, world, (3,)."""
+    point: Array
+    """Point of the axis nearest to the base origin [m], world, (3,); the origin if it turns not"""
+    pitch: float
+    """Translation along the axis per radian [m]; inf for a translation."""
+
+
+def base_motion(twist: Array, origin: Array, landmarks: dict[str, Array]) -> RigidMotion:
+    """Return the motion that a twist (6,) at `origin` is, named after landmarks on its axis."""
+    unit = twist / np.linalg.norm(twist)
+    linear, omega = unit[:3], unit[3:]
+    speed = float(np.linalg.norm(omega))
+    if speed <= ON_LINE:
+        name = f'translation along {_direction_words(linear)}'
+        return RigidMotion(name, unit, linear, origin, np.inf)
+    axis = omega / speed
+    point = origin + np.cross(omega, linear) / speed**2
+    pitch = float(axis @ linear) / speed
+    # the line in words: two landmarks on it, its direction through one, or through a point
+    reach = {name: place - point for name, place in landmarks.items()}
+    on_axis = [
+        name for name, lever in reach.items()
+        if np.linalg.norm(np.cross(axis, lever)) <= 1e-7 * max(1.0, float(np.linalg.norm(lever)))
+    ]  # fmt: skip
+    if len(on_axis) > 1:
+        line = 'the line ' + ' - '.join(on_axis)
+    elif on_axis:
+        line = f'{_direction_words(axis)} through {on_axis[0]}'
+    else:
+        line = _direction_words(axis) + ' through ({:.4g}, {:.4g}, {:.4g})'.format(*point)
+    kind = 'rotation' if abs(pitch) <= ON_LINE else f'screw of pitch {pitch:.4g} m'
+    return RigidMotion(f'{kind} about {line}', unit, axis, point, pitch)
+
+
+def named_motions(
+    null_space: Array, origin: Array, landmarks: dict[str, Array]
+) -> tuple[RigidMotion, ...]:
+    """Return motions that span a space of twists (6, k), plain ones first.
+
+    Translations along and rotations about the world axes, through the middle of the landmarks,
+    are taken where they lie in the space; the rest of an orthonormal basis follows.
+    """
+    count = null_space.shape[1]
+    arm = np.mean(list(landmarks.values()), axis=0) - origin if landmarks else np.zeros(3)
+    plain = [np.concatenate([axis, np.zeros(3)]) for axis in np.eye(3)]
+    plain += [np.concatenate([np.cross(arm, axis), axis]) for axis in np.eye(3)]
+    chosen: list[Array] = []
+    for twist in [*plain, *null_space.T]:
+        inside = null_space @ (null_space.T @ twist)
+        whole = np.linalg.norm(inside - twist) <= ON_LINE * np.linalg.norm(twist)
+        if len(chosen) < count and whole:
+            both = np.array([t / np.linalg.norm(t) for t in [*chosen, twist]])
+            if not chosen or np.linalg.svd(both, compute_uv=False)[-1] > 1e-6:
+                chosen.append(twist)
+    return tuple(base_motion(twist, origin, landmarks) for twist in chosen)
+
+
+def support_polygon(points: Array, normals: Array) -> Array:
+    """Return the corners of the support polygon, counter-clockwise seen from above, (k, 3)."""
+    if len(points) == 0:
+        return np.zeros((0, 3))
+    normal = normals[0]
+    first = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
+    plane = points @ np.stack([first, np.cross(normal, first)], axis=1)
+    # the convex hull: points inside, and on an edge between two others, are left out
+    order = np.lexsort((plane[:, 1], plane[:, 0])).tolist()
+    size = float(np.max(np.ptp(plane, axis=0)))
+    lower, upper = _chain(plane, order, size), _chain(plane, order[::-1], size)
+    return np.asarray(points[lower[:-1] + upper[:-1] if len(order) > 1 else order])
+
+
+def distance_inside(polygon: Array, point: Array) -> float:
+    """Return how far a point (2,) lies inside a counter-clockwise polygon (n, 2); < 0: outside."""
+    if len(polygon) == 0:
+        return -np.inf
+    start, edge = polygon, np.roll(polygon, -1, axis=0) - polygon
+    length = np.linalg.norm(edge, axis=1)
+    share = np.einsum('ij,ij->i', point - start, edge) / np.maximum(length, 1e-150) ** 2
+    nearest = start + np.clip(share, 0.0, 1.0)[:, None] * edge
+    distance = float(np.linalg.norm(point - nearest, axis=1).min())
+    relative = point - start
+    left = edge[:, 0] * relative[:, 1] - edge[:, 1] * relative[:, 0]
+    return distance if len(polygon) > 2 and (left >= 0.0).all() else -distance
+
+
+def _chain(points: Array, order: list[int], size: float) -> list[int]:
+    chain: list[int] = []
+    for i in order:
+        while len(chain) > 1:
+            (ax, ay), (bx, by), (cx, cy) = points[[*chain[-2:], i]]
+            if (bx - ax) * (cy - ay) - (by - ay) * (cx - ax) > 1e-12 * size * size:
+                break  # a turn to the left
+            chain.pop()
+        if not chain or np.abs(points[i] - points[chain[-1]]).max() > 1e-12 * size:
+            chain.append(i)
+    return chain
+
+
+def _direction_words(direction: Array) -> str:
+    axis = int(np.argmax(np.abs(direction)))
+    if abs(direction[axis]) >= 1.0 - ON_LINE:
+        return 'xyz'[axis]
+    return '({:.4g}, {:.4g}, {:.4g})'.format(*direction)
+
+
+# --- The analysis
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +191,17 @@ class Support:
     @cached_property
     def rank(self) -> int:
         """Rank of J: velocities that the support takes away."""
-        return _geometry.rank(self.contact_jacobian)
+        return rank(self.contact_jacobian)
 
     @cached_property
     def base_rank(self) -> int:
         """Rank of J_b: directions in which the feet can push the base."""
-        return _geometry.rank(self.base_jacobian)
+        return rank(self.base_jacobian)
 
     @cached_property
     def joint_rank(self) -> int:
         """Rank of J_j; below the number of rows some forces need no joint torque."""
-        return _geometry.rank(self.joint_jacobian)
+        return rank(self.joint_jacobian)
 
     @property
     def internal_constraints(self) -> int:
@@ -97,7 +216,7 @@ class Support:
     @cached_property
     def base_mobility(self) -> int:
         """Directions in which the base can move while the feet stay, the rank of Z_b."""
-        return _geometry.rank(self.null_space_basis[self.stance.base_dofs])
+        return rank(self.null_space_basis[self.stance.base_dofs])
 
     @cached_property
     def uncontrollable_base_directions(self) -> tuple[RigidMotion, ...]:
@@ -110,7 +229,7 @@ class Support:
         data = self.robot.pinocchio_model.createData()
         pin.forwardKinematics(self.robot.pinocchio_model, data, self.q)
         base = data.oMi[1]
-        local = _geometry.null_space_basis(self.base_jacobian)
+        local = null_space_basis(self.base_jacobian)
         world = np.vstack([base.rotation @ local[:3], base.rotation @ local[3:]])
         points = dict(zip(self.feet, self.stance.position, strict=True))
         return named_motions(world, np.array(base.translation), points)
@@ -118,22 +237,22 @@ class Support:
     @cached_property
     def conditioning(self) -> float:
         """Largest singular value of J over the smallest that is not zero; 1 without feet."""
-        return _geometry.conditioning(self.contact_jacobian)
+        return conditioning(self.contact_jacobian)
 
     @cached_property
     def base_conditioning(self) -> float:
         """The same of J_b."""
-        return _geometry.conditioning(self.base_jacobian)
+        return conditioning(self.base_jacobian)
 
     @cached_property
     def null_space_projector(self) -> Array:
         """N_c = I − M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ J, shape (nv, nv); theory E4, E10."""
-        return _geometry.null_space_projector(self.stance.inertia, self.contact_jacobian)
+        return null_space_projector(self.stance.inertia, self.contact_jacobian)
 
     @cached_property
     def null_space_basis(self) -> Array:
         """Orthonormal Z with J Z = 0, shape (nv, nv − rank); may replace N_c (theory E11)."""
-        return _geometry.null_space_basis(self.contact_jacobian)
+        return null_space_basis(self.contact_jacobian)
 
     @cached_property
     def polygon(self) -> Array:

@@ -9,14 +9,13 @@ not part of h: they belong to the efforts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_solve
+from scipy.linalg import cho_solve, qr, solve_triangular
 
 from contact_sim._types import Array
 from contact_sim._validation import (
@@ -25,20 +24,148 @@ from contact_sim._validation import (
     cholesky_factor,
     finite_array,
     indices,
-    real_array,
-    real_number,
     shaped,
 )
 from contact_sim.collision._detection import candidates_of, contact_rows, detect
 from contact_sim.collision._detection import contact_drift as fill_drift
 from contact_sim.collision._surface import Ground
 from contact_sim.collision._terrain import Terrain, TerrainLike, addresses_of, as_terrain
-from contact_sim.dynamics._energy import gravity_vector
+from contact_sim.dynamics._rigid_body import gravity_vector
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot._contact_points import contact_point_indices
 from contact_sim.robot._coordinates import checked_vector
 from contact_sim.robot._model import RobotModel
-from contact_sim.support._geometry import Weighted, minimal_coordinates, null_space_basis
+
+# --- Ranks, null spaces and projectors of a contact Jacobian
+#
+# With M = L Lᵀ and J L⁻ᵀ = U Σ Vᵀ (r singular values that count):
+#
+#     (J M⁻¹ Jᵀ)⁺ = U_r Σ_r⁻² U_rᵀ,   N_c = I − M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ J = I − L⁻ᵀ V_r V_rᵀ Lᵀ
+#
+# so that nothing is squared and redundant rows are no special case (theory E4, E5, E10).
+
+RANK_TOLERANCE = 1e-8
+"""Singular values below this share of the largest count as zero."""
+
+
+def singular_values(matrix: Array) -> Array:
+    """Return the singular values of a matrix (m, n) that count as not zero, largest first."""
+    if 0 in matrix.shape:
+        return np.zeros(0)
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return np.asarray(values[values > RANK_TOLERANCE * values.max()])
+
+
+def rank(matrix: Array) -> int:
+    """Return the rank of a matrix (m, n): how many singular values count."""
+    return len(singular_values(matrix))
+
+
+def conditioning(matrix: Array) -> float:
+    """Return the ratio of the largest singular value to the smallest that counts; 1 if none."""
+    values = singular_values(matrix)
+    return float(values[0] / values[-1]) if len(values) else 1.0
+
+
+@checked
+def null_space_basis(matrix: Array) -> Array:
+    """Return an orthonormal basis Z of null(J) of a matrix (m, n), shape (n, n − rank)."""
+    if matrix.ndim != 2:
+        raise InvalidInput(f'matrix: shape {matrix.shape}, expected (m, n)')
+    columns = matrix.shape[1]
+    if 0 in matrix.shape:
+        return np.eye(columns)
+    _, values, directions = np.linalg.svd(matrix)
+    count = np.count_nonzero(values > RANK_TOLERANCE * values.max())
+    return np.asarray(directions[count:].T.copy())
+
+
+@checked
+def minimal_coordinates(
+    jacobian: Array, independent: NDArray[np.intp] | None = None
+) -> tuple[Array, NDArray[np.intp]]:
+    """Return Q_ξ = ∂q/∂ξ with J Q_ξ = 0 and the coordinates that ξ are; theory E13.
+
+    Args:
+        jacobian: J, shape (m, nv).
+        independent: coordinates taken as ξ, shape (nv − rank,); None: those that leave the others
+            best determined, by pivoted QR.
+
+    Returns:
+        Q_ξ, shape (nv, nv − rank), with Q_ξ[independent] = I; and `independent`.
+
+    Raises:
+        InvalidInput: coordinates that do not determine the others.
+    """
+    basis = null_space_basis(jacobian)
+    freedom = basis.shape[1]
+    if independent is None:
+        pivots = qr(basis.T, pivoting=True, mode='r')[-1] if freedom else np.zeros(0, np.intp)
+        independent = np.sort(np.asarray(pivots[:freedom], dtype=np.intp))
+    chosen = indices('independent', independent, len(basis))
+    if chosen.shape != (freedom,) or rank(basis[chosen]) < freedom:
+        raise InvalidInput(
+            f'independent = {chosen.tolist()}: these coordinates do not determine the others; '
+            f'{freedom} are needed'
+        )
+    return np.asarray(basis @ np.linalg.inv(basis[chosen])), chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """The singular value decomposition of J L⁻ᵀ, M = L Lᵀ."""
+
+    factor: Array  # L, lower triangle, shape (nv, nv)
+    left: Array  # U_r, shape (m, r)
+    values: Array  # Σ_r [1/√kg], shape (r,)
+    right: Array  # V_r, shape (nv, r)
+
+    @classmethod
+    def of(cls, inertia: Array, jacobian: Array) -> Weighted:
+        """Return the decomposition for M (nv, nv) and J (m, nv)."""
+        L = cholesky_factor('inertia', inertia)
+        kept = rank(jacobian)
+        if kept == 0:
+            nv, m = len(inertia), len(jacobian)
+            return cls(L, np.zeros((m, 0)), np.zeros(0), np.zeros((nv, 0)))
+        scaled = solve_triangular(L, jacobian.T, lower=True).T
+        U, values, Vt = np.linalg.svd(scaled, full_matrices=False)
+        return cls(L, U[:, :kept], values[:kept], Vt[:kept].T)
+
+    @property
+    def delassus_inverse(self) -> Array:
+        """(J M⁻¹ Jᵀ)⁺ [kg], the end-effector inertia Λ of E12, shape (m, m)."""
+        scaled = self.left / self.values
+        return np.asarray(scaled @ scaled.T)
+
+    @property
+    def projector(self) -> Array:
+        """N_c, shape (nv, nv)."""
+        identity, rows = np.eye(len(self.factor)), self.right @ (self.right.T @ self.factor.T)
+        return np.asarray(identity - solve_triangular(self.factor, rows, lower=True, trans='T'))
+
+    def force(self, applied: Array, drift: Array) -> Array:
+        """Return the least-norm f with J M⁻¹ (applied + Jᵀ f) = −drift, shape (m,)."""
+        pushed = self.right.T @ solve_triangular(self.factor, applied, lower=True)
+        modal = pushed + (self.left.T @ drift) / self.values
+        return np.asarray(-self.left @ (modal / self.values))
+
+
+@checked
+def null_space_projector(inertia: Array, jacobian: Array) -> Array:
+    """Return N_c = I − M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ J for M (nv, nv), J (m, nv); theory E4, E10.
+
+    J N_c = 0, N_c² = N_c, and N_c is orthogonal in the metric M: M N_c = N_cᵀ M.
+
+    Raises:
+        InvalidInput: sizes that do not fit, an inertia that is not positive definite.
+    """
+    if jacobian.ndim != 2 or inertia.shape != (jacobian.shape[1],) * 2:
+        raise InvalidInput(
+            f'inertia {inertia.shape}, jacobian {jacobian.shape}: expected (nv, nv), (m, nv)'
+        )
+    return Weighted.of(inertia, jacobian).projector
+
 
 # --- Feet in contact, and directions of their contact frames
 
@@ -47,121 +174,39 @@ DIRECTIONS = ('t1', 't2', 'n')
 
 
 def foot_indices(robot: RobotModel, active: Iterable[str | int]) -> tuple[int, ...]:
-    """Return the indices into `robot.contact_points` of `active`, in the order given.
-
-    Args:
-        robot: whose feet.
-        active: what is in contact: names of feet (all their contact points), names or indices
-            of contact points; empty in flight.
-    """
+    """Return the indices into `robot.contact_points` of names or indices of feet or of points."""
     if isinstance(active, str) or not isinstance(active, Iterable):
         raise InvalidInput(
             f'active = {shown(active)}: expected a list of names or indices of feet'
         )
-    indices = tuple(index for foot in active for index in _points(robot, foot))
+    points, indices = robot.contact_points, list[int]()
+    for foot in active:
+        if isinstance(foot, str):
+            indices += contact_point_indices('foot', foot, robot.feet, points)
+        elif not hasattr(foot, '__index__') or isinstance(foot, bool):
+            raise InvalidInput(
+                f'active: {shown(foot)} is neither the name nor the index of a foot'
+            )
+        elif not 0 <= int(foot.__index__()) < len(points):
+            raise UnknownName('index of a foot', int(foot.__index__()), range(len(points)))
+        else:
+            indices.append(int(foot.__index__()))
     if len(set(indices)) < len(indices):
-        names = [point.name for point in robot.contact_points]
+        names = [point.name for point in points]
         twice = sorted({names[i] for i in indices if indices.count(i) > 1})
         raise InvalidInput(f'active: foot {", ".join(twice)} is listed more than once')
-    return indices
-
-
-def _points(robot: RobotModel, foot: Any) -> tuple[int, ...]:
-    """Return the contact points that one entry stands for."""
-    points = robot.contact_points
-    if isinstance(foot, str):
-        return contact_point_indices('foot', foot, robot.feet, points)
-    if not hasattr(foot, '__index__') or isinstance(foot, bool):
-        raise InvalidInput(f'active: {shown(foot)} is neither the name nor the index of a foot')
-    index = int(foot.__index__())
-    if not 0 <= index < len(points):
-        raise UnknownName('index of a foot', index, range(len(points)))
-    return (index,)
+    return tuple(indices)
 
 
 def held_rows(directions: Sequence[str], feet: Iterable[int]) -> list[int]:
     """Return the rows (t1, t2, n per contact point) that `directions` holds of `feet`."""
-    valid = (
-        not isinstance(directions, str)
-        and len(directions) > 0
-        and set(directions) <= set(DIRECTIONS)
-        and len(set(directions)) == len(directions)
-    )
-    if not valid:
+    known = () if isinstance(directions, str) else set(directions) & set(DIRECTIONS)
+    if not known or len(known) < len(directions):
         raise InvalidInput(
             f'directions = {shown(directions)}: expected some of {DIRECTIONS}, each once'
         )
     rows = [DIRECTIONS.index(direction) for direction in directions]
     return [3 * foot + row for foot in feet for row in rows]
-
-
-# --- Efforts of the actuated joints and generalized forces: τ ↦ Sᵀτ and back (theory E8)
-
-
-@checked
-def generalized_force(robot: RobotModel, effort: ArrayLike | Mapping[str, float]) -> Array:
-    """Return Sᵀτ [N, N m], shape (nv,).
-
-    Args:
-        robot: whose joints.
-        effort: τ [N m or N], shape (n_joints,), or effort by name of the joint, others zero.
-
-    Raises:
-        InvalidInput: a wrong length, a value that is not finite, a joint that nothing drives.
-        UnknownName: a joint that does not exist.
-    """
-    if isinstance(effort, Mapping):
-        for name in effort:
-            _check_driven(robot, name)
-        effort = [real_number(name, effort.get(name, 0.0)) for name in robot.joint_names]
-    place = f'effort of robot {robot.name}'
-    effort = real_array(place, effort)
-    if effort.shape == (robot.nv,) != (robot.n_joints,):
-        raise InvalidInput(
-            f'{place}: shape ({robot.nv},) is a generalized force, expected the efforts of the '
-            f'{robot.n_joints} actuated joints; the base and passive joints take none'
-        )
-    tau = checked_vector(place, effort, robot.n_joints, robot.joint_names)
-    return np.asarray(robot.selection_matrix.T @ tau)
-
-
-@checked
-def joint_effort(robot: RobotModel, force: ArrayLike) -> Array:
-    """Return τ with Sᵀτ = `force` (nv,), shape (n_joints,).
-
-    Raises:
-        InvalidInput: a wrong length, a value that is not finite, a force on the base or on a joint
-            that nothing drives.
-    """
-    tau = checked_vector(f'generalized force on robot {robot.name}', force, robot.nv)
-    passive = np.setdiff1d(np.arange(robot.nv), robot.joint_velocity_index)
-    bad = passive[tau[passive] != 0.0]
-    if bad.size:
-        name = _joint_of(robot, int(bad[0]))
-        raise InvalidInput(
-            f'generalized force on robot {robot.name}: entry {bad[0]} is {tau[bad[0]]:g}, but '
-            f'nothing drives joint {name!r}; expected 0 there'
-        )
-    return np.asarray(tau[robot.joint_velocity_index])
-
-
-def _check_driven(robot: RobotModel, name: str) -> None:
-    if name in robot.joint_names:
-        return
-    if name in list(robot.pinocchio_model.names)[1:]:
-        raise InvalidInput(
-            f'effort of joint {name!r} of robot {robot.name}: nothing drives it; driven are '
-            + ', '.join(robot.joint_names)
-        )
-    raise UnknownName(f'joint of robot {robot.name}', name, robot.joint_names)
-
-
-def _joint_of(robot: RobotModel, dof: int) -> str:
-    model = robot.pinocchio_model
-    owner = next(
-        j for j in range(1, model.njoints) if 0 <= dof - model.joints[j].idx_v < model.joints[j].nv
-    )
-    return str(model.names[owner])
 
 
 # --- The matrices of a stance
@@ -246,18 +291,22 @@ def stance_dynamics(
     data = model.createData()
     upper = np.triu(pin.crba(model, data, q, pin.Convention.WORLD))
     pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
-    points = _contacts(robot, model, data, as_terrain(terrain))
+    base = np.arange(6)
+    if not robot.floating_base:
+        # what no joint drives (theory E8): a cart, if the motor is at its pendulum
+        base = np.setdiff1d(np.arange(robot.nv), robot.joint_velocity_index)
+    jacobian, drift, position, frame = _contacts(robot, model, data, as_terrain(terrain))
     return StanceDynamics(
         feet=tuple(robot.contact_points[i].name for i in feet),
         inertia=upper + np.triu(upper, 1).T,
         nonlinear_effects=np.array(pin.nonLinearEffects(model, data, q, v)).reshape(model.nv),
         selection_matrix=robot.selection_matrix,
-        contact_jacobian=points.jacobian[held],
-        drift=points.drift[held],
+        contact_jacobian=jacobian[held],
+        drift=drift[held],
         velocity=v,
-        base_dofs=base_dofs(robot),
-        position=points.position[list(feet)],
-        frame=points.frame[list(feet)],
+        base_dofs=base,
+        position=position[list(feet)],
+        frame=frame[list(feet)],
     )
 
 
@@ -294,44 +343,16 @@ def contact_drift(
     return stance_dynamics(robot, q, v, active, directions, terrain).drift
 
 
-def base_dofs(robot: RobotModel) -> NDArray[np.intp]:
-    """Return the coordinates of the base (theory E8), shape (n_b,).
-
-    A floating base has six. Of a robot without one they are the coordinates that no joint drives,
-    such as the cart of a cart-pendulum whose motor sits at the pendulum.
-    """
-    if robot.floating_base:
-        return np.arange(6)
-    return np.setdiff1d(np.arange(robot.nv), robot.joint_velocity_index)
-
-
 def require_feet(stance: StanceDynamics, purpose: str) -> None:
     """Raise InvalidInput where no foot stands."""
     if not stance.feet:
         raise InvalidInput(f'{purpose}: needs at least one foot in contact, the support is empty')
 
 
-def require_floating_base(robot: RobotModel, purpose: str) -> None:
-    """Raise InvalidInput for a robot without a floating base."""
-    if not robot.floating_base:
-        raise InvalidInput(
-            f'{purpose}: needs a floating base, but the base of robot {robot.name} is fixed; '
-            'it has one where floating_base is true as it is loaded'
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Contacts:
-    """All contact points of a robot, standing or not."""
-
-    jacobian: Array
-    drift: Array
-    position: Array
-    frame: Array
-
-
-def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terrain) -> _Contacts:
-    """Return the contact points after crba in WORLD and forward kinematics with v̇ = 0."""
+def _contacts(
+    robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terrain
+) -> tuple[Array, Array, Array, Array]:
+    """Return J, J̇ v, positions and frames of all contact points; `data` has v̇ = 0."""
     spheres, slots = candidates_of(robot), terrain.features * len(robot.candidates)
     candidates = spheres.joint, spheres.offset, spheres.radius
     pose = np.array([[*M.rotation.flatten('F'), *M.translation] for M in data.oMi])
@@ -343,11 +364,8 @@ def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terr
     detect(ground, pose, *candidates, position, frame, gap, feature)
     parent = np.array(list(data.parents_fromRow)[: model.nv], dtype=np.int64)
     columns, origin = np.array(data.J.T).reshape(model.nv, 6), np.zeros(3)
-    leaf, transposed = (
-        np.repeat(spheres.leaf_dof, terrain.features),
-        np.zeros((model.nv, 3 * slots)),
-    )
-    held = leaf, feature
+    transposed = np.zeros((model.nv, 3 * slots))
+    held = np.repeat(spheres.leaf_dof, terrain.features), feature
     contact_rows(columns, origin, held, parent, position, frame, np.zeros(slots), transposed)
     twist, rate = (
         np.array([M.act(m).vector for M, m in zip(data.oMi, motions, strict=True)])
@@ -357,7 +375,7 @@ def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terr
     slot = terrain.features * np.arange(len(spheres.joint))
     slot += gap.reshape(-1, terrain.features).argmin(axis=1)  # the nearest feature holds the foot
     rows = (3 * slot[:, None] + np.arange(3)).ravel()
-    return _Contacts(transposed.T[rows], drift[rows], position[slot], frame[slot])
+    return transposed.T[rows], drift[rows], position[slot], frame[slot]
 
 
 # --- Acceleration and contact forces, in three equivalent forms (theory E10, E13)
@@ -386,7 +404,7 @@ def constraint_force(stance: StanceDynamics, generalized_force: Array) -> Array:
 
     Args:
         stance: a robot on at least one foot.
-        generalized_force: Sᵀτ, see `actuation.generalized_force`, shape (nv,).
+        generalized_force: Sᵀτ, see `support.generalized_force`, shape (nv,).
 
     Raises:
         InvalidInput: no foot is held.
@@ -504,11 +522,6 @@ class InverseDynamics:
     """Residual M v̇ + h − Sᵀτ − Jᵀf, zero in the driven rows [N, N m], shape (nv,)."""
 
 
-def undriven_dofs(stance: StanceDynamics) -> NDArray[np.intp]:
-    """Return the coordinates that no joint drives, shape (nv − n_joints,)."""
-    return np.flatnonzero(~stance.selection_matrix.any(axis=0))
-
-
 @checked
 def inverse_dynamics(
     stance: StanceDynamics, acceleration: ArrayLike, force: ArrayLike | None = None
@@ -531,7 +544,7 @@ def inverse_dynamics(
     v_dot = checked_vector('acceleration', acceleration, len(stance.inertia))
     needed = stance.inertia @ v_dot + stance.nonlinear_effects
     if force is None:
-        free = undriven_dofs(stance)
+        free = np.flatnonzero(~S.any(axis=0))  # what no joint drives
         f = np.linalg.pinv(J[:, free].T, rcond=1e-10) @ needed[free]
     else:
         f = checked_vector('force', force, len(J))

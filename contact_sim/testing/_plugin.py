@@ -14,11 +14,10 @@ from contact_sim.errors import ContactSimError
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._simulator import Simulator
-from contact_sim.testing._trajectory import Trajectory
-from contact_sim.testing._trial import Trial
+from contact_sim.testing._trial import Trajectory, Trial
 
 if TYPE_CHECKING:
-    from contact_sim.testing._lockstep import LockstepTrial
+    from contact_sim.testing._lockstep_trial import LockstepTrial
 
 TRIALS = pytest.StashKey[list[Any]]()
 """The trials of a test."""
@@ -69,11 +68,11 @@ def lockstep_trial(
 ) -> Iterator[Callable[..., LockstepTrial]]:
     """Return a function that starts the node and controllers as processes, in lockstep.
 
-    `lockstep_trial(*controllers, **settings)`; see `contact_sim.testing._lockstep.LockstepTrial`.
-    A test without ROS is skipped.
+    `lockstep_trial(*controllers, **settings)`, of `contact_sim.testing._lockstep_trial`. A test
+    without ROS is skipped.
     """
     pytest.importorskip('rclpy', reason='needs ROS')
-    from contact_sim.testing._lockstep import LockstepTrial
+    from contact_sim.testing._lockstep_trial import LockstepTrial
 
     trials = request.node.stash.setdefault(TRIALS, [])
 
@@ -151,49 +150,30 @@ def draw(trajectory: Trajectory, title: str, broken: float | None, path: Path) -
     matplotlib.use('Agg')
     from matplotlib import pyplot as plt
 
-    rows: tuple[Callable[[Any, Trajectory], None], ...] = (_base, _forces, _slip, _efforts)
+    run = trajectory
     style = {'font.size': 9, 'axes.spines.top': False, 'axes.spines.right': False}
     with plt.rc_context(style):
-        figure, axes = plt.subplots(
-            len(rows), 1, sharex=True, figsize=(9.0, 8.0), layout='constrained'
-        )
-        for axis, row in zip(axes, rows, strict=True):
-            row(axis, trajectory)
-            if broken is not None:
-                axis.axvline(broken, color=BROKEN, linewidth=1.2, linestyle=(0, (4, 2)))
+        figure, axes = plt.subplots(4, 1, sharex=True, figsize=(9.0, 8.0), layout='constrained')
+        base, forces, slip, efforts = axes
+        base.plot(run.time, run.height, color=INK, linewidth=1.4)
+        base.set_ylabel('base height [m]')
+        tilt = base.twinx()
+        tilt.plot(run.time, run.tilt, color=COLOURS[1], linewidth=1.0)
+        tilt.set_ylabel('tilt [rad]', color=COLOURS[1])
+        for i, name in enumerate(run.names):
+            of_contact = {'color': COLOURS[i % len(COLOURS)], 'linewidth': 1.0, 'label': name}
+            forces.plot(run.time, run.force[:, i, 2], **of_contact)
+            slip.plot(run.time, 1e3 * run.slip[:, i], **of_contact)
+        forces.set_ylabel('normal force [N]')
+        if run.names:
+            forces.legend(loc='upper right', ncols=4, fontsize=8, frameon=False)
+        slip.set_ylabel('slip since set-down [mm]')
+        efforts.plot(run.time, abs(run.effort) / run.robot.effort_limit, linewidth=0.7, color=INK)
+        efforts.axhline(1.0, color=BROKEN, linewidth=0.8)
+        efforts.set_ylabel('effort / limit [-]')
+        efforts.set_xlabel('simulated time [s]')
+        for axis in axes if broken is not None else ():
+            axis.axvline(broken, color=BROKEN, linewidth=1.2, linestyle=(0, (4, 2)))
         figure.suptitle(title, color=BROKEN, fontsize=10, wrap=True)
-        axes[-1].set_xlabel('simulated time [s]')
         figure.savefig(path, dpi=110, facecolor='white')
         plt.close(figure)
-
-
-def _base(axis: Any, run: Trajectory) -> None:
-    axis.plot(run.time, run.height, color=INK, linewidth=1.4)
-    axis.set_ylabel('base height [m]')
-    tilt = axis.twinx()
-    tilt.plot(run.time, run.tilt, color=COLOURS[1], linewidth=1.0)
-    tilt.set_ylabel('tilt [rad]', color=COLOURS[1])
-
-
-def _forces(axis: Any, run: Trajectory) -> None:
-    _per_contact(axis, run, run.force[:, :, 2])
-    axis.set_ylabel('normal force [N]')
-    if run.names:
-        axis.legend(loc='upper right', ncols=4, fontsize=8, frameon=False)
-
-
-def _slip(axis: Any, run: Trajectory) -> None:
-    _per_contact(axis, run, 1e3 * run.slip)
-    axis.set_ylabel('slip since set-down [mm]')
-
-
-def _per_contact(axis: Any, run: Trajectory, values: Any) -> None:
-    for i, name in enumerate(run.names):
-        colour = COLOURS[i % len(COLOURS)]
-        axis.plot(run.time, values[:, i], color=colour, linewidth=1.0, label=name)
-
-
-def _efforts(axis: Any, run: Trajectory) -> None:
-    axis.plot(run.time, abs(run.effort) / run.robot.effort_limit, linewidth=0.7, color=INK)
-    axis.axhline(1.0, color=BROKEN, linewidth=0.8)
-    axis.set_ylabel('effort / limit [-]')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from contact_sim.drawing._step_shapes import (
     POLYGON_WIDTH,
     SHAFT_WIDTH,
     Arrows,
-    ConstrainedPoint,
     SupportShapes,
     border_lines,
     cone_triangles,
@@ -33,12 +32,10 @@ from contact_sim.drawing._step_shapes import (
     push_arrows,
     turned_to,
 )
-from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
-from contact_sim.robot._several_robots import RobotPart
-from contact_sim.sensors._robot_view import Report, RobotView
+from contact_sim.sensors._robot_view import Report
 from contact_sim.simulation._report import StepReport
-from contact_sim.topics._sinks import NO_WRENCHES, Message, header
+from contact_sim.topics._messages import NO_WRENCHES, Message, header
 
 ARROW, CUBE, SPHERE, LINE_STRIP, LINE_LIST, TRIANGLE_LIST = 0, 1, 2, 4, 5, 11
 """Kinds of visualization_msgs/Marker."""
@@ -51,45 +48,17 @@ THICKNESS = 0.01
 """Thickness of the slab that draws a plane [m]."""
 
 
-class Marker(NamedTuple):
-    """A visualization_msgs/Marker in the frame of the world."""
-
-    namespace: str
-    """A name of COLOURS."""
-    number: int
-    kind: int
-    action: int
-    pose: Array
-    """x, y, z [m], then qx, qy, qz, qw, shape (7,)."""
-    scale: tuple[float, float, float]
-    colour: Colour
-    points: Array
-    """[m], shape (n, 3)."""
-
-
-CLEAR = Marker('', 0, ARROW, DELETE_ALL, HERE, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0), NO_POINTS)
+Marker = Message
+"""A visualization_msgs/Marker in the frame of the world, without its header."""
+CLEAR: Marker = {'action': DELETE_ALL, 'pose': HERE}
 """Deletes all markers of its topic."""
+_cone_of = lru_cache(cone_triangles)
 
 
 def marker_array(markers: Iterable[Marker], time: int, frame: str) -> Message:
     """Return a MarkerArray at simulated time [ns] in the frame of the world."""
     common = header(time, frame)
-    return {
-        'markers': [
-            {
-                'header': common,
-                'ns': marker.namespace,
-                'id': marker.number,
-                'type': marker.kind,
-                'action': marker.action,
-                'pose': marker.pose,
-                'scale': marker.scale,
-                'color': marker.colour,
-                'points': marker.points,
-            }
-            for marker in markers
-        ]
-    }
+    return {'markers': [{'header': common, **marker} for marker in markers]}
 
 
 def shape(
@@ -97,10 +66,11 @@ def shape(
     points: Array = NO_POINTS, pose: Array = HERE, shown: bool = True,
     colour: Colour | None = None,
 ) -> Marker:  # fmt: skip
-    """Return a marker, by default in the colour of its namespace."""
-    action = ADD if shown else DELETE
-    chosen = colour or COLOURS[namespace]
-    return Marker(namespace, number, kind, action, pose, scale, chosen, points)
+    """Return a marker in the namespace of a name of COLOURS, by default in its colour."""
+    return {
+        'ns': namespace, 'id': number, 'type': kind, 'action': ADD if shown else DELETE,
+        'pose': pose, 'scale': scale, 'color': colour or COLOURS[namespace], 'points': points,
+    }  # fmt: skip
 
 
 def arrows(namespace: str, drawn: Arrows, first: int = 0) -> list[Marker]:
@@ -118,7 +88,6 @@ class ContactMarkers:
 
     def __init__(self) -> None:
         self._most: dict[str, int] = {}
-        self._cones: dict[float, Array] = {}
 
     def of(
         self,
@@ -136,7 +105,14 @@ class ContactMarkers:
         drawn = contact_arrows(report.contacts)
         kinds = 'force', 'slip', 'normal'
         markers = [marker for kind in kinds for marker in arrows(kind, drawn[kind])]
-        markers += self._friction_cones(report)
+        contacts = report.contacts
+        poses = np.hstack([contacts.position, turned_to(contacts.normal)])
+        rows = zip(poses, contacts.mode.tolist(), contacts.friction.tolist(), strict=True)
+        markers += [
+            shape('friction_cone', k, TRIANGLE_LIST, (1.0, 1.0, 1.0), _cone_of(mu), pose,
+                  shown=mode > 0)
+            for k, (pose, mode, mu) in enumerate(rows)
+        ]  # fmt: skip
         markers += self._varying('pair_force', pair_arrows(report.pairs))
         for name, pushes in push_arrows(wrenches, origins).items():
             markers += self._varying(name, pushes)
@@ -148,22 +124,6 @@ class ContactMarkers:
         most = self._most[namespace] = max(self._most.get(namespace, 0), count)
         nothing = np.zeros((most - count, 3))
         return arrows(namespace, drawn) + arrows(namespace, Arrows(nothing, nothing), count)
-
-    def _friction_cones(self, report: StepReport) -> list[Marker]:
-        contacts = report.contacts
-        poses = np.hstack([contacts.position, turned_to(contacts.normal)])
-        rows = zip(poses, contacts.mode.tolist(), contacts.friction.tolist(), strict=True)
-        return [
-            shape('friction_cone', k, TRIANGLE_LIST, (1.0, 1.0, 1.0), self._cone(mu), pose,
-                  shown=mode > 0)
-            for k, (pose, mode, mu) in enumerate(rows)
-        ]  # fmt: skip
-
-    def _cone(self, friction: float) -> Array:
-        """Return the triangles of a cone; cached by its friction coefficient."""
-        if friction not in self._cones:
-            self._cones[friction] = cone_triangles(friction)
-        return self._cones[friction]
 
 
 class SupportMarkers:
@@ -197,41 +157,20 @@ class SupportMarkers:
         ]  # fmt: skip
 
 
-def support_markers(
-    of_robots: Iterable[SupportMarkers], parts: Iterable[RobotPart], report: StepReport
-) -> list[Marker]:
-    """Return the markers of the support of every robot."""
-    pairs = zip(of_robots, parts, strict=True)
-    return [marker for support, part in pairs for marker in support.of(RobotView(report, part))]
-
-
-def constraint_markers(
-    points: Iterable[tuple[ConstrainedPoint, Constraint | None]], report: StepReport
-) -> list[Marker]:
-    """Return an arrow for the force of each constraint on its frame; None: it is not in force."""
-    return [
-        marker
-        for k, (point, constraint) in enumerate(points)
-        for marker in arrows('constraint_force', point.arrow(report, constraint), k)
-    ]
-
-
 def ground_markers(terrain: Terrain) -> list[Marker]:
     """Return the surface around the origin and its regions, after deleting all earlier markers."""
+    plane = one_plane(terrain)
+    if plane is None:
+        triangles = ground_triangles(terrain)
+        surface = shape('terrain', 0, TRIANGLE_LIST, (1.0, 1.0, 1.0), triangles)
+    else:
+        normal, offset = plane
+        centre = (offset - 0.5 * THICKNESS) * normal
+        pose = np.concatenate([centre, turned_to(normal[None])[0]])
+        surface = shape('terrain', 0, CUBE, (GROUND_SIZE, GROUND_SIZE, THICKNESS), pose=pose)
     lines = (BORDER_WIDTH, 0.0, 0.0)
     borders = [
         shape('region', k, LINE_LIST, lines, border_lines(terrain, region))
         for k, region in enumerate(terrain.regions)
     ]
-    return [CLEAR, _surface(terrain), *borders]
-
-
-def _surface(terrain: Terrain) -> Marker:
-    plane = one_plane(terrain)
-    if plane is None:
-        triangles = ground_triangles(terrain)
-        return shape('terrain', 0, TRIANGLE_LIST, (1.0, 1.0, 1.0), triangles)
-    normal, offset = plane
-    centre = (offset - 0.5 * THICKNESS) * normal
-    pose = np.concatenate([centre, turned_to(normal[None])[0]])
-    return shape('terrain', 0, CUBE, (GROUND_SIZE, GROUND_SIZE, THICKNESS), pose=pose)
+    return [CLEAR, surface, *borders]

@@ -1,34 +1,49 @@
-"""Topics of one robot: sensors, ground truth, odometry, links, transforms, description."""
+"""Topics of one robot: its sensors, made from parameters, ground truth, odometry, transforms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from contact_sim._types import Array
-from contact_sim.parameters import Settings
+from contact_sim.parameters import Parameters, Settings, declared_parameters, parameter
+from contact_sim.robot._contact_points import Foot
 from contact_sim.robot._model import RobotModel
-from contact_sim.robot._several_robots import RobotPart
-from contact_sim.sensors import ContactValues, FootForces, ForceValues, Imu, ImuValues, JointValues
-from contact_sim.sensors._robot_view import Report, RobotView
-from contact_sim.sensors._sensor import SMALLEST_VARIANCE
-from contact_sim.simulation._report import StepReport, touching_links
-from contact_sim.topics._cdr import Constant
-from contact_sim.topics._sensor_set import (
-    SETTINGS,
-    SensorSet,
-    base_frame_id,
-    exact,
-    frame_id,
-    imu_frame_id,
-    wrench_axes,
-    wrench_frame_ids,
+from contact_sim.robot._several_robots import RobotPart, parts_of
+from contact_sim.sensors import (
+    ContactFlags,
+    ContactSensing,
+    ContactValues,
+    DelayedSensor,
+    Encoders,
+    EncoderSensing,
+    FootForces,
+    ForceSensing,
+    ForceValues,
+    Imu,
+    ImuSensing,
+    ImuValues,
+    JointValues,
+    NoiseParameters,
 )
-from contact_sim.topics._sinks import Message, Output, Sink, Step, header, labelled, transform
+from contact_sim.sensors._robot_view import Report, RobotView
+from contact_sim.sensors._sensor import EXACT, SMALLEST_VARIANCE
+from contact_sim.simulation._report import StepReport
+from contact_sim.topics._messages import (
+    Constant,
+    Message,
+    Output,
+    Sink,
+    Step,
+    header,
+    labelled,
+    transform,
+)
 from contact_sim.topics._table import (
     DESCRIPTION,
     LINK_CONTACTS,
@@ -40,6 +55,190 @@ from contact_sim.topics._table import (
     own_topic,
     wrench_topic,
 )
+
+# --- Parameters.
+
+IMU_LINK = 'imu_link'
+RECORDED_AS = 'node'
+"""Name of the parameters without a prefix in a recording."""
+
+
+@dataclass(frozen=True)
+class FrameParameters(Parameters):
+    """Names of frames, and the seed of the sensor noise."""
+
+    base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
+    odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
+    world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')
+    frame_prefix: str = parameter('', '', 'put before link names, as in robot_state_publisher')
+    publish_odom_tf: bool = parameter(True, '', 'broadcast odom_frame to base_frame on /tf')
+    contact_wrench_frame: str = parameter(
+        'foot', '', 'frame of contacts/<foot>/wrench: the foot link, or odom_frame',
+        choices=('foot', 'odom'),
+    )  # fmt: skip
+    seed: int = parameter(
+        0, '', 'which sensor noise is drawn, see noise; the simulation itself has nothing random',
+        at_least=0, at_most=2**31 - 1, live=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImuParameters(Parameters):
+    """The inertial sensor."""
+
+    frame_id: str = parameter(
+        '',
+        '',
+        'frame of imu/data, any of the robot; empty: imu_link if the robot has it on its '
+        'base, else the base',
+    )
+
+
+GROUPS: dict[str, type[Parameters]] = {
+    '': FrameParameters,
+    'imu': ImuParameters,
+    'noise': NoiseParameters,
+    'sensors.imu': ImuSensing,
+    'sensors.joints': EncoderSensing,
+    'sensors.contacts': ContactSensing,
+    'sensors.forces': ForceSensing,
+}
+"""Dotted prefix to the class of the parameters on which messages depend."""
+
+
+def recorded_settings(parameters: Mapping[str, Mapping[str, Any]]) -> Settings:
+    """Return the settings of a run from the parameters in its recording, else the defaults.
+
+    Raises:
+        InvalidInput: a value that is not allowed.
+    """
+    settings: Settings = {}
+    for prefix, cls in GROUPS.items():
+        values = parameters.get(prefix or RECORDED_AS, {})
+        names = {field.name for field in declared_parameters(cls)}  # type: ignore[arg-type]
+        settings[prefix] = cls(**{name: values[name] for name in names & values.keys()})
+    return settings
+
+
+# --- Frame ids.
+
+
+def frame_id(part: RobotPart, settings: Settings, frame: str) -> str:
+    """Return the name that a frame of a robot has in TF."""
+    return str(settings[''].frame_prefix) + part.qualified_name(frame)
+
+
+def base_frame_id(part: RobotPart, settings: Settings) -> str:
+    """Return the frame id of the base of a robot."""
+    return frame_id(part, settings, settings[''].base_frame or part.robot.base_frame)
+
+
+def imu_frame(robot: RobotModel, settings: Settings) -> str:
+    """Return the Pinocchio frame of the IMU, '' for the base itself."""
+    chosen: str = settings['imu'].frame_id
+    root = 1 if robot.floating_base else 0
+    on_base = [f.name for f in robot.pinocchio_model.frames if f.parentJoint == root]
+    return chosen or (IMU_LINK if IMU_LINK in on_base else '')
+
+
+def wrench_axes(settings: Settings) -> str:
+    """Return the axes of the foot forces, `FootForces.axes`."""
+    return 'foot' if settings[''].contact_wrench_frame == 'foot' else 'world'
+
+
+def wrench_frame_ids(part: RobotPart, settings: Settings, feet: Iterable[Foot]) -> list[str]:
+    """Return the frame ids of the wrenches of feet, or of links that are used like feet."""
+    if wrench_axes(settings) == 'world':
+        return [str(settings[''].odom_frame) for _ in feet]
+    return [frame_id(part, settings, foot.frame) for foot in feet]
+
+
+# --- The sensors.
+
+SEEDS = 2**31
+"""Distance of the seeds of two robots; the parameter is smaller."""
+SETTINGS = ('noise', 'sensors.imu', 'sensors.joints', 'sensors.contacts', 'sensors.forces')
+"""Prefixes of the live parameters of sensors."""
+
+
+class RobotSensors(NamedTuple):
+    """The sensors of a robot."""
+
+    joints: Encoders
+    imu: Imu
+    contacts: ContactFlags
+    forces: FootForces
+
+
+def chosen_sensors(part: RobotPart, settings: Settings) -> RobotSensors:
+    """Return the sensors that the settings describe; each robot has noise of its own.
+
+    Raises:
+        UnknownName: a frame or a foot that the robot does not have.
+    """
+    robot, noise = part.robot, settings['noise']
+    seed = settings[''].seed + SEEDS * part.number
+    joints = (*robot.joint_names, *robot.passive_joint_names)
+    switches = settings['sensors.contacts']  # whose feet have the names that each robot has alone
+    spared = switches.dropout_feet and not part.own(switches.dropout_feet)
+    switches = replace(
+        switches,
+        stuck_on=part.own(switches.stuck_on),
+        stuck_off=part.own(switches.stuck_off),
+        dropout=0.0 if spared else switches.dropout,
+        dropout_feet=part.own(switches.dropout_feet),
+    )
+    return RobotSensors(
+        Encoders(robot, joints, noise, settings['sensors.joints'], seed),
+        Imu(robot, imu_frame(robot, settings), noise, settings['sensors.imu'], seed),
+        ContactFlags(robot, switches, seed),
+        FootForces(robot, wrench_axes(settings), noise, settings['sensors.forces'], seed),
+    )
+
+
+def check_sensors(robot: RobotModel, settings: Settings) -> None:
+    """Refuse sensors that not every robot can have.
+
+    Raises:
+        UnknownName: a frame or a foot that does not exist.
+    """
+    ContactFlags(robot, settings['sensors.contacts'])  # feet of robots that do not exist
+    for part in parts_of(robot):
+        chosen_sensors(part, settings)
+
+
+class SensorSet:
+    """All sensors of a robot with their delays; let them observe every step.
+
+    Args:
+        part: robot that has them.
+        settings: of all sensors.
+    """
+
+    def __init__(self, part: RobotPart, settings: Settings) -> None:
+        self.sensors = chosen_sensors(part, settings)
+        self._delayed = {
+            kind: DelayedSensor(sensor) for kind, sensor in self.sensors._asdict().items()
+        }
+
+    def observe(self, report: Report) -> None:
+        """Take the samples of a step, published or not."""
+        for delayed in self._delayed.values():
+            if delayed.sensor.remembers:
+                delayed.observe(report)
+
+    def measured(self, kind: str, report: Report) -> Any:
+        """Return what a sensor, a field of RobotSensors, measures after a step."""
+        delayed = self._delayed[kind]
+        delayed.observe(report)
+        return delayed.measured()
+
+    def true(self, kind: str, report: Report) -> Any:
+        """Return the exact values of a sensor."""
+        return self._delayed[kind].sensor.truth(report)
+
+
+# --- Outputs of a robot.
 
 AT_THE_ORIGIN = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 """Pose of a fixed base."""
@@ -95,7 +294,8 @@ class RobotTopics:
             self._in_force = chosen
             self._set = SensorSet(self.part, settings)
             imu = self._set.sensors.imu
-            self._covariances = {False: imu_covariances(imu), True: imu_covariances(exact(imu))}
+            exact = replace(imu, noise=EXACT, sensing=ImuSensing())
+            self._covariances = {False: imu_covariances(imu), True: imu_covariances(exact)}
             self._set.observe(self.report)
 
     def observe(self, report: StepReport) -> None:
@@ -168,21 +368,34 @@ class RobotTopics:
 
     def _links(self, sink: Sink, settings: Settings) -> list[Output]:
         """Return the outputs of links with body contacts: exact wrenches, and who carries load."""
-        part, links = self.part, touching_links(self.part.robot)
+        part, robot = self.part, self.part.robot
+        links = touching_links(robot)
         if not links:
             return []
-        forces = FootForces(part.robot, wrench_axes(settings), parts=links)
-        frames, flags = wrench_frame_ids(part, settings, links), LinkFlags(part.robot)
+        forces = FootForces(robot, wrench_axes(settings), parts=links)
+        frames = wrench_frame_ids(part, settings, links)
         names = [link.name for link in links]
         topics = [self._own(LINK_WRENCH, wrench_topic(name)) for name in names]
+
+        def wrench(step: Step) -> list[Message]:
+            return wrenches(step.stamp, frames, forces.truth(self.report))
+
+        def contacts(_: Step) -> list[Message]:
+            force = self.report.contacts.normal_force.reshape(len(robot.candidates), -1)
+            flags = [int((force[list(link.points)] > 0.0).any()) for link in links]
+            return [labelled(names, flags)]
+
         return [
-            Output(sink, topics, lambda step: wrenches(
-                step.stamp, frames, forces.truth(self.report)
-            )),
-            Output(sink, [self._own(LINK_CONTACTS)], lambda _: [
-                labelled(names, flags.of(self.report))
-            ]),
+            Output(sink, topics, wrench), Output(sink, [self._own(LINK_CONTACTS)], contacts),
         ]  # fmt: skip
+
+
+def touching_links(robot: RobotModel) -> tuple[Foot, ...]:
+    """Return the links with body contacts; their points are indices into `robot.candidates`."""
+    points: dict[tuple[str, str], list[int]] = {}
+    for k, point in enumerate(robot.body_points, len(robot.contact_points)):
+        points.setdefault((point.frame, point.joint), []).append(k)
+    return tuple(Foot(link, link, joint, tuple(own)) for (link, joint), own in points.items())
 
 
 # --- Messages of the sensors.
@@ -198,7 +411,10 @@ class SensorMessages:
 
     def __init__(self, part: RobotPart, settings: Settings) -> None:
         robot = part.robot
-        self._imu_frame = imu_frame_id(part, settings)
+        frame = imu_frame(robot, settings)
+        self._imu_frame = (
+            frame_id(part, settings, frame) if frame else base_frame_id(part, settings)
+        )
         self._joints = Constant([*robot.joint_names, *robot.passive_joint_names])
         self._feet = tuple(foot.name for foot in robot.feet)
         self._wrench_frames = wrench_frame_ids(part, settings, robot.feet)
@@ -249,18 +465,6 @@ def imu_covariances(imu: Imu) -> dict[str, Constant]:
     return {name: Constant(np.diag(diagonal).ravel()) for name, diagonal in variance.items()}
 
 
-class LinkFlags:
-    """1 where a link with body contacts carries load, in the order of `touching_links`."""
-
-    def __init__(self, robot: RobotModel) -> None:
-        self._links, self._candidates = touching_links(robot), len(robot.candidates)
-
-    def of(self, report: Report) -> list[int]:
-        """Return the flags of a step."""
-        force = report.contacts.normal_force.reshape(self._candidates, -1)
-        return [int((force[list(link.points)] > 0.0).any()) for link in self._links]
-
-
 # --- Transforms from link to link, as robot_state_publisher makes them of joint states.
 
 
@@ -283,8 +487,10 @@ class LinkTree:
         self._moving: list[tuple[int, int]] = []
         self._fixed: list[tuple[int, int]] = []
         for child, frame in enumerate(model.frames):
-            parent = _link_above(model, child)
-            if frame.type != pin.FrameType.BODY or parent is None:
+            parent = int(frame.parentFrame)
+            while parent and model.frames[parent].type != pin.FrameType.BODY:
+                parent = int(model.frames[parent].parentFrame)
+            if frame.type != pin.FrameType.BODY or not parent:  # 0 is the world
                 continue
             moves = frame.parentJoint != model.frames[parent].parentJoint
             names, pairs = (self.moving, self._moving) if moves else (self.fixed, self._fixed)
@@ -304,14 +510,6 @@ class LinkTree:
         """Return the pose of each of `fixed` in its parent, as `moving_transforms`."""
         frames = self._model.frames
         return _poses([frames[a].placement.actInv(frames[b].placement) for a, b in self._fixed])
-
-
-def _link_above(model: pin.Model, frame: int) -> int | None:
-    """Return the parent link of a frame, None for the world."""
-    above = model.frames[frame].parentFrame
-    while above and model.frames[above].type != pin.FrameType.BODY:
-        above = model.frames[above].parentFrame
-    return int(above) or None
 
 
 def _poses(placements: list[pin.SE3]) -> Array:

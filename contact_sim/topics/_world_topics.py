@@ -1,37 +1,39 @@
-"""Topics of the world, and all topics of a simulation in the order of publishing."""
+"""Topics of the world, and all topics of a simulation in the order of publishing.
+
+The numbers of the solver, of the support and of the constraints are computed here as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from contact_sim._types import Array
-from contact_sim.collision._terrain import ELEVATION, GroundGrid, ground_grid
-from contact_sim.constraints._table import WORLD
+from contact_sim.collision._terrain import ELEVATION, GroundGrid, Terrain, ground_grid
+from contact_sim.constraints._constraint_rows import WORLD
 from contact_sim.drawing._step_shapes import ConstrainedPoint, constrains_frame
 from contact_sim.parameters import Settings
 from contact_sim.robot._constraints import Constraint, JointCoupling
 from contact_sim.robot._model import RobotModel
-from contact_sim.robot._several_robots import parts_of
+from contact_sim.robot._several_robots import RobotPart, parts_of
+from contact_sim.sensors._robot_view import RobotView
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._shadow import ShadowReport
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.solvers._cone_problem import NONFINITE
-from contact_sim.step._problem import STATUSES
-from contact_sim.support._analysis import analyse_support
+from contact_sim.step._problem import STATUSES, SolverStatus
+from contact_sim.support._analysis import Support, analyse_support
 from contact_sim.topics._markers import (
     CLEAR,
     ContactMarkers,
     Marker,
     SupportMarkers,
-    constraint_markers,
+    arrows,
     ground_markers,
     marker_array,
-    support_markers,
 )
-from contact_sim.topics._robot_topics import AT_THE_ORIGIN, RobotTopics
-from contact_sim.topics._sinks import (
+from contact_sim.topics._messages import (
     NO_WRENCHES,
     Message,
     Output,
@@ -42,7 +44,7 @@ from contact_sim.topics._sinks import (
     labelled,
     transform,
 )
-from contact_sim.topics._solver_numbers import solver_numbers, support_numbers
+from contact_sim.topics._robot_topics import AT_THE_ORIGIN, RobotTopics
 from contact_sim.topics._table import (
     CLOCK,
     CONSTRAINT_EFFORT,
@@ -208,18 +210,28 @@ class SimulationTopics:
     # ---------------------------------------------------------------- constraints
 
     def _constraint(self, constraint: Constraint, settings: Settings) -> Output:
-        """Return the output of the wrench or the efforts of a constraint."""
-        name = constraint.name
+        """Return the output of the wrench or the efforts of a constraint; zeros if it is off."""
+        name, common, held = constraint.name, settings[''], constraint.holds[0]
+        frame = str(common.odom_frame if held == WORLD else common.frame_prefix + held)
         pattern = CONSTRAINT_WRENCH if name in self._points else CONSTRAINT_EFFORT
         topic = pattern._replace(name=pattern.name.replace('<name>', name))
 
         def wrench(step: Step) -> list[Message]:
-            frame = constraint_frame_id(constraint, settings)
-            force = constraint_wrench(self._points[name], step.report, self._in_force(name))
-            return [{'header': header(step.stamp, frame), 'wrench': force}]
+            # about the origin of the frame at the end of the step, in its axes
+            acting = self._points[name].acting(step.report, self._in_force(name))
+            rotation, _, where, force, torque = acting
+            turned = rotation.T @ force
+            torque = rotation.T @ torque + np.cross(where, turned)
+            return [{
+                'header': header(step.stamp, frame), 'wrench': np.concatenate([turned, torque]),
+            }]  # fmt: skip
 
         def effort(step: Step) -> list[Message]:
-            efforts = joint_efforts(step.report, constraint, self._in_force(name))
+            in_force, efforts = self._in_force(name), [0.0] * len(constraint.holds)
+            if in_force is not None:
+                efforts[0] = float(step.report.constraints[name].force[0])
+            if isinstance(in_force, JointCoupling):
+                efforts[1] = -in_force.ratio * efforts[0]  # h = q - ratio * q_leader - offset
             return [{
                 'header': header(step.stamp), 'name': constraint.holds, 'effort': efforts,
             }]  # fmt: skip
@@ -227,7 +239,6 @@ class SimulationTopics:
         return Output(self._sink, [topic], wrench if name in self._points else effort)
 
     def _in_force(self, name: str) -> Constraint | None:
-        """Return the constraint of this name that is in force."""
         return next((one for one in self._sim.constraints if one.name == name), None)
 
     # ---------------------------------------------------------------- markers
@@ -240,24 +251,22 @@ class SimulationTopics:
         origins = {
             frame: np.array(self._sim.frame_placement(frame).translation) for frame in wrenches
         }
-        points = ((point, self._in_force(name)) for name, point in self._points.items())
-        return [
-            *self._contact_markers.of(report, wrenches, origins),
-            *support_markers(self._support_markers, self._parts, report),
-            *constraint_markers(points, report),
-        ]
+        markers = self._contact_markers.of(report, wrenches, origins)
+        for part, support in zip(self._parts, self._support_markers, strict=True):
+            markers += support.of(RobotView(report, part))
+        for k, (name, point) in enumerate(self._points.items()):
+            markers += arrows('constraint_force', point.arrow(report, self._in_force(name)), k)
+        return markers
 
     # ---------------------------------------------------------------- solver and shadow
 
     def _solver_numbers(self, step: Step) -> dict[str, float]:
         """Return the numbers of a step, computed once for both topics."""
         if self._solved[0] is not step:
-            self._solved = (
-                step,
-                solver_numbers(
-                    step.report, self._parts, self.ground, self._constraints, step.real_time_factor
-                ),
+            numbers = solver_numbers(
+                step.report, self._parts, self.ground, self._constraints, step.real_time_factor
             )
+            self._solved = step, numbers
         return self._solved[1]
 
     def _solver_state(self, step: Step) -> list[Message]:
@@ -274,6 +283,107 @@ class SimulationTopics:
 
     def _shadow_array(self, step: Step) -> list[Message]:
         return [self._shadow.of(step.report)] if self._sim.shadow else []
+
+
+# --- ~/solver_state: convergence, residuals, support of the feet, constraint errors.
+
+WARNED = SolverStatus.UNSTABLE, SolverStatus.IMMOVABLE, SolverStatus.INCONSISTENT
+"""Statuses that are warned about, besides those with unphysical forces."""
+MISSED = 1e-6
+"""Drift rate [m/s, rad/s] above which one of contradictory constraints is reported as not met."""
+
+
+def solver_numbers(
+    report: StepReport,
+    parts: Iterable[RobotPart],
+    terrain: Terrain,
+    constraints: Iterable[str],
+    real_time_factor: float,
+) -> dict[str, float]:
+    """Return the number of every label of ~/solver_state.
+
+    First time [s], status (index into the solver statuses), converged, iterations, the residual
+    of the solver's own criterion, contacts, the real-time factor and the stiffness ratio (above 2
+    explicit springs explode), whether the forces are physical, then the residuals of
+    step/_problem.py and the support of the feet, `support_numbers`, with the name of each of
+    several robots before it: `a/support_rank`. At the end the errors of the `constraints`:
+    `constraints.stand.drift`, |h|, and `constraints.stand.drift_rate`, |ḣ|.
+    """
+    solver = report.solver
+    values = {
+        'time': report.time,
+        'status': float(STATUSES.index(solver.status)),
+        'converged': float(solver.converged),
+        'iterations': float(solver.iterations),
+        'solver_residual': solver.residual,
+        'contacts': float(np.count_nonzero(report.contacts.mode)),
+        'real_time_factor': real_time_factor,
+        'stiffness_ratio': report.stiffness_ratio,
+        'physical': float(solver.physical),
+        **report.residuals.as_dict(),
+    }
+    for part in parts:
+        view = RobotView(report, part)
+        touching = np.unique(np.flatnonzero(view.contacts.mode) // terrain.features)
+        standing = touching[touching < len(part.robot.contact_points)]  # not the rest of the body
+        support = analyse_support(part.robot, view.q, standing.tolist(), terrain=terrain)
+        values |= {part.qualified_name(name): x for name, x in support_numbers(support).items()}
+    for name in constraints:
+        state = report.constraints.get(name)  # None for those that are not in force
+        values[f'constraints.{name}.drift'] = state.drift if state else 0.0
+        values[f'constraints.{name}.drift_rate'] = state.drift_rate if state else 0.0
+    return {label: float(value) for label, value in values.items()}
+
+
+def support_numbers(support: Support) -> dict[str, float]:
+    """Return the support as labelled numbers, the same labels for every set of feet.
+
+    `support_free_*` is the first motion of a floating base that the feet cannot act on: its
+    direction, a point of its axis [m], and whether it turns; zeros where there is none, all of
+    them in flight. The margin [m] is 0 in flight.
+    """
+    numbers = {
+        'rank': support.rank,
+        'base_rank': support.base_rank,
+        'internal_constraints': support.internal_constraints,
+        'uncontrollable_base_dof': support.uncontrollable_base_dof,
+        'base_mobility': support.base_mobility,
+        'conditioning': support.conditioning,
+        'base_conditioning': support.base_conditioning,
+        'margin': support.margin if support.feet else 0.0,
+    }
+    direction, point, turns = np.zeros(3), np.zeros(3), 0.0
+    if support.feet and support.robot.floating_base and support.uncontrollable_base_dof:
+        motion = support.uncontrollable_base_directions[0]
+        direction, point, turns = motion.direction, motion.point, float(np.isfinite(motion.pitch))
+    numbers |= {f'free_direction_{axis}': direction[k] for k, axis in enumerate('xyz')}
+    numbers |= {f'free_point_{axis}': point[k] for k, axis in enumerate('xyz')}
+    numbers['free_rotation'] = turns
+    return {f'support_{name}': float(number) for name, number in numbers.items()}
+
+
+def status_counts(statuses: Sequence[int]) -> dict[str, int]:
+    """Return how many steps ended with each status, by the keys of /diagnostics."""
+    return {
+        f'solver_{outcome.name.lower()}': count
+        for outcome, count in zip(STATUSES, statuses, strict=True)
+    }
+
+
+def troubles(before: Sequence[int], now: Sequence[int], last: StepReport) -> list[str]:
+    """Return the warnings about the steps between two counts of statuses.
+
+    Args:
+        before: number of steps with each status before them, by its code.
+        now: the same after them.
+        last: report of the last step, for the constraints that are not met.
+    """
+    new = [status for code, status in enumerate(STATUSES) if now[code] > before[code]]
+    warnings = [status.value for status in new if status in WARNED or not status.physical]
+    if SolverStatus.INCONSISTENT in new:
+        missed = [name for name, state in last.constraints.items() if state.drift_rate > MISSED]
+        warnings += [f'constraints not met: {", ".join(missed)}'] if missed else []
+    return warnings
 
 
 # --- ~/shadow.
@@ -318,42 +428,6 @@ class ShadowNumbers:
         ]  # fmt: skip
 
 
-# --- Bilateral constraints.
-
-
-def constraint_frame_id(constraint: Constraint, settings: Settings) -> str:
-    """Return the frame id of the frame that a constraint acts on."""
-    name, common = constraint.holds[0], settings['']
-    return str(common.odom_frame if name == WORLD else common.frame_prefix + name)
-
-
-def constraint_wrench(
-    point: ConstrainedPoint, report: StepReport, constraint: Constraint | None
-) -> Array:
-    """Return force [N] and torque [N m] on a frame about its origin, in its axes, shape (6,).
-
-    The frame is taken at the end of the step; zeros if the constraint is not in force (None).
-    """
-    rotation, _, where, force, torque = point.acting(report, constraint)
-    turned = rotation.T @ force
-    return np.concatenate([turned, rotation.T @ torque + np.cross(where, turned)])
-
-
-def joint_efforts(
-    report: StepReport, described: Constraint, constraint: Constraint | None
-) -> list[float]:
-    """Return the effort on each joint of a constraint [N m or N].
-
-    Zeros if it is not in force (None); `described` names the joints.
-    """
-    effort = [0.0] * len(described.holds)
-    if constraint is not None:
-        effort[0] = float(report.constraints[constraint.name].force[0])
-    if isinstance(constraint, JointCoupling):
-        effort[1] = -constraint.ratio * effort[0]  # h = q - ratio * q_leader - offset
-    return effort
-
-
 # --- ~/grid_map.
 
 
@@ -366,19 +440,14 @@ def grid_map(grid: GroundGrid, time: int, frame: str) -> Message:
         'info': [grid.resolution, *grid.length, *pose],
         'layers': list(grid.layers),
         'basic_layers': [ELEVATION],
-        'data': [_grid_layer(layer) for layer in grid.layers.values()],
-    }
-
-
-def _grid_layer(layer: Array) -> Message:
-    rows, columns = layer.shape
-    dimensions = [('column_index', columns, rows * columns), ('row_index', rows, rows)]
-    return {
-        'layout': {
-            'dim': [
-                {'label': label, 'size': size, 'stride': stride}
-                for label, size, stride in dimensions
-            ]
-        },
-        'data': layer.astype(np.float32).ravel(order='F'),
-    }
+        'data': [
+            {
+                'layout': {'dim': [
+                    {'label': 'column_index', 'size': layer.shape[1], 'stride': layer.size},
+                    {'label': 'row_index', 'size': layer.shape[0], 'stride': layer.shape[0]},
+                ]},
+                'data': layer.astype(np.float32).ravel(order='F'),
+            }
+            for layer in grid.layers.values()
+        ],
+    }  # fmt: skip

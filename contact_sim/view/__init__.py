@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from contact_sim._deprecated import renamed
 
 if TYPE_CHECKING:
-    from contact_sim.view._live import LiveSession
     from contact_sim.view._page import Page
+    from contact_sim.view._process import page_server
     from contact_sim.view._saved import MovingScene, save_clip, save_page
     from contact_sim.view._scene import Camera, Scene, Switches
-    from contact_sim.view._server import page_server
     from contact_sim.view._session import (
         Capabilities,
         DisplayedStep,
+        LiveSession,
         Motions,
         Running,
         Session,
@@ -42,13 +42,15 @@ __all__ = [
 ]
 
 _PLACES = {
-    '_live': ('LiveSession',),
     '_page': ('Page',),
+    '_process': ('page_server',),
     '_saved': ('MovingScene', 'save_clip', 'save_page'),
     '_scene': ('Camera', 'Scene', 'Switches'),
-    '_server': ('page_server',),
-    '_session': ('Capabilities', 'DisplayedStep', 'Motions', 'Running', 'Session', 'Settings'),
-}
+    '_session': (
+        'Capabilities', 'DisplayedStep', 'LiveSession', 'Motions', 'Running', 'Session',
+        'Settings',
+    ),
+}  # fmt: skip
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 

@@ -16,28 +16,26 @@ from contact_sim._validation import finite, positive
 from contact_sim.collision._terrain import TerrainLike
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, InvalidInput, shown
-from contact_sim.inspect._report import Source, inspect_robot
+from contact_sim.inspect._inspection import Source, inspect_robot
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.replay._recorder import Recorder
 from contact_sim.replay._recording import Recording
-from contact_sim.replay._timeline import Timeline
+from contact_sim.replay._replayer import Timeline
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._files import xacro_arguments
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.terrain._generator import READY_MADE, ground_from_file, ready_made
-from contact_sim.view._live import LiveSession
-from contact_sim.view._saved import save_clip, save_page, write_clip, write_page
-from contact_sim.view._server import (
+from contact_sim.view._process import (
     NOT_INSTALLED,
     NotServed,
     address_of,
     is_installed,
     page_server,
-    quiet_server,
     warning_about,
 )
-from contact_sim.view._session import HOLD, Motions, own_controller
+from contact_sim.view._saved import quiet_server, save_clip, save_page, write_clip, write_page
+from contact_sim.view._session import HOLD, LiveSession, Motions, own_controller
 
 if TYPE_CHECKING:
     from contact_sim.view._page import Page
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
 
 PORT = 8080
 FPS = 30.0
-"""Pictures per second of a saved scene."""
 NAMED_GROUNDS = ('plane', 'inclined_plane')
 """Grounds that `Simulator` knows by name."""
 
@@ -58,8 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     logging.basicConfig(format='%(message)s')
+    # a recording is shown where the command line names one, but not to write it
+    paths = [b for a, b in pairwise(['', *words]) if a != '--record' and not b.startswith('-')]
     try:
-        if names_recording(words):
+        if any(path.endswith('.npz') for path in paths):
             show_recording(recording_parser().parse_args(words))
         else:
             show_simulation(parser().parse_args(words))
@@ -69,12 +68,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         pass
     return 0
-
-
-def names_recording(words: Sequence[str]) -> bool:
-    """Return whether the command line shows a recording, rather than write one."""
-    paths = [b for a, b in pairwise(['', *words]) if a != '--record' and not b.startswith('-')]
-    return any(path.endswith('.npz') for path in paths)
 
 
 def base_parser() -> argparse.ArgumentParser:
@@ -146,7 +139,7 @@ def show_simulation(options: argparse.Namespace) -> None:
         session.set_velocity(*options.velocity)
         session.set_controller(own[0] if own else options.controller)
         if options.save:
-            save_session(session, options.save, options.duration)
+            print(save_session(session, options.save, options.duration))
             return
         server = page_server(options.host, options.port, 'contact_sim')
         from contact_sim.view._page import Page  # imports viser, which `page_server` has found
@@ -160,8 +153,8 @@ def show_simulation(options: argparse.Namespace) -> None:
             server.stop()
 
 
-def save_session(session: LiveSession, path: str, duration: float) -> None:
-    """Write the first `duration` [s] of a session as a page or a clip."""
+def save_session(session: LiveSession, path: str, duration: float) -> Path:
+    """Write the first `duration` [s] of a session as a page or a clip; return its path."""
     if not is_installed():
         raise NotServed(NOT_INSTALLED)
     steps = max(1, round(1.0 / FPS / session.settings().time_step))
@@ -172,7 +165,7 @@ def save_session(session: LiveSession, path: str, duration: float) -> None:
             yield session.latest().report
 
     write = save_page if path.endswith('.html') else save_clip
-    print(write(path, session.robot, session.ground, reports(), fps=FPS))
+    return write(path, session.robot, session.ground, reports(), fps=FPS)
 
 
 def simulator(options: argparse.Namespace) -> Simulator:
@@ -187,19 +180,15 @@ def simulator(options: argparse.Namespace) -> Simulator:
         warn(warning)
     if result.proposed:
         print(f'feet: {result.why_feet}', file=sys.stderr)
+    ground: TerrainLike = options.terrain
+    if options.terrain in READY_MADE:
+        ground = ready_made(options.terrain, options.difficulty, options.seed)
+    elif options.terrain not in NAMED_GROUNDS:
+        ground = ground_from_file(options.terrain)
     return Simulator(
-        result.robot, options.model or 'ncp', ground(options), options.friction,
+        result.robot, options.model or 'ncp', ground, options.friction,
         time_step=options.time_step,
     )  # fmt: skip
-
-
-def ground(options: argparse.Namespace) -> TerrainLike:
-    """Return the ground of a name or a file."""
-    if options.terrain in NAMED_GROUNDS:
-        return str(options.terrain)
-    if options.terrain in READY_MADE:
-        return ready_made(options.terrain, options.difficulty, options.seed)
-    return ground_from_file(options.terrain)
 
 
 # ------------------------------------------------ a recording
@@ -255,9 +244,19 @@ def save_recording(recording: Recording, options: argparse.Namespace) -> Path:
     warn(recorded.damage)
     if options.model:
         other = Timeline(recording, options.model)
+    h, end = recorded.time_step, recorded.steps
+    begin = round(finite('--begin', options.begin) / h)
+    if not 0 <= begin < end:
+        raise InvalidInput(
+            f'--begin = {shown(options.begin)} s: expected one of 0 to less than {end * h:g} s, '
+            f'which {shown(str(recording.path))} lasts'
+        )
+    if options.duration is not None:
+        end = min(end, begin + round(positive('--duration', options.duration, 's') / h))
+    steps = range(begin, end + 1, max(1, round(options.speed / (FPS * h))))
     frames = (
         PlaybackFrame(recorded.at(step), other.at(step) if other is not None else None)
-        for step in saved_steps(recorded, options)
+        for step in steps
     )
     first = next(frames)
     with quiet_server() as server:
@@ -273,20 +272,6 @@ def save_recording(recording: Recording, options: argparse.Namespace) -> Path:
         if options.save.endswith('.html'):
             return write_page(options.save, server, pictures(), FPS)
         return write_clip(options.save, server, pictures(), FPS, camera)
-
-
-def saved_steps(timeline: Timeline, options: argparse.Namespace) -> range:
-    """Return the steps of which pictures are taken."""
-    h, end = timeline.time_step, timeline.steps
-    begin = round(finite('--begin', options.begin) / h)
-    if not 0 <= begin < end:
-        raise InvalidInput(
-            f'--begin = {shown(options.begin)} s: expected one of 0 to less than {end * h:g} s, '
-            f'which {shown(str(timeline.recording.path))} lasts'
-        )
-    if options.duration is not None:
-        end = min(end, begin + round(positive('--duration', options.duration, 's') / h))
-    return range(begin, end + 1, max(1, round(options.speed / (FPS * h))))
 
 
 if __name__ == '__main__':

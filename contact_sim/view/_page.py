@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import viser
+from numpy.typing import ArrayLike
 from viser import uplot
 
 from contact_sim._types import Array
@@ -64,7 +65,6 @@ class Page:
         server.scene.configure_default_lights(cast_shadow=False)
         self._panel = Panel(server, session)
         self._shadows: dict[str, ArrowLayer] = {}
-        self._world: tuple[object, object] = session.robot, session.ground
         self._drawn: StepReport | None = None
         self._scene = self._new_scene(session.latest())
 
@@ -76,11 +76,13 @@ class Page:
         """Show the newest step."""
         displayed, session = self._session.latest(), self._session
         if self._world[0] is not session.robot or self._world[1] is not session.ground:
-            self._world = session.robot, session.ground
             self._scene.close()
             self._shadows.clear()
             self._scene = self._new_scene(displayed)
-        self._follow(displayed)
+        handle = self._panel.handle
+        if self._panel.layers.follow.value and not handle.dragged:
+            self._offset.follow(displayed.report.q, FOLLOW_SHARE)
+        self._scene.offset = handle.offset = self._offset.offset
         if displayed.report is not self._drawn:
             self._drawn = displayed.report
             with np.errstate(over='ignore'):  # a robot that has blown up has no place in float32
@@ -90,19 +92,14 @@ class Page:
 
     def _new_scene(self, displayed: DisplayedStep) -> Scene:
         """Return a scene of the robot and ground, with the camera at the robot."""
-        scene = Scene(self._server, self._session.robot, self._session.ground)
-        self._offset = SceneOffset(self._session.robot, displayed.report.q)
+        self._world = robot, ground = self._session.robot, self._session.ground
+        scene = Scene(self._server, robot, ground)
+        self._offset = SceneOffset(robot, displayed.report.q)
         camera = scene.framing(displayed.report)
         camera.aim(self._server)
         self._server.initial_camera.fov = camera.field_of_view
         self._panel.layers.act_on(scene.visible)
         return scene
-
-    def _follow(self, displayed: DisplayedStep) -> None:
-        """Move the scene so that the robot stays in the picture, except while it is dragged."""
-        if self._panel.follows:
-            self._offset.follow(displayed.report.q, FOLLOW_SHARE)
-        self._scene.offset = self._panel.handle.offset = self._offset.offset
 
     def _show_shadows(self, displayed: DisplayedStep) -> None:
         """Draw the contact forces under each shadow model in a colour of its own."""
@@ -123,11 +120,7 @@ def keep_drawing(
 ) -> None:
     """Draw once, and then as long as `wanted()` is true, while a browser has the page open.
 
-    Args:
-        server: of the page.
-        draw: called with the wall time since it was called before [s]; 0 after a time without
-            a browser.
-        wanted: whether to go on.
+    `draw` is called with the wall time since its last call [s]; 0 after a time without a browser.
     """
     draw(0.0)
     last = None
@@ -146,12 +139,7 @@ def keep_drawing(
 
 
 class Panel:
-    """The panel of one page.
-
-    Attributes:
-        handle: drags the robot.
-        layers: check boxes of the layers of the scene.
-    """
+    """The panel of one page."""
 
     def __init__(self, server: viser.ViserServer, session: Session) -> None:
         gui, capabilities = server.gui, session.capabilities
@@ -163,7 +151,8 @@ class Panel:
         with tabs.add_tab('run'):
             self._show_pause = add_time_section(self._inputs)
             with gui.add_folder('laws of contact'):
-                add_options(self._inputs)
+                for name, option in OPTIONS.items():
+                    add_option(self._inputs, name, option)
         if len(capabilities.controllers) > 1:
             with tabs.add_tab('control'):
                 add_control_section(self._inputs)
@@ -178,34 +167,25 @@ class Panel:
         self._next, self._failure = 0.0, ''
         self._report: StepReport | None = None
 
-    @property
-    def follows(self) -> bool:
-        """Whether the scene follows the robot now."""
-        return self.layers.follow and not self.handle.dragged
-
     def update(self, displayed: DisplayedStep) -> None:
         """Show the newest numbers and settings; called by the thread that draws."""
         if self.handle.acts:
             self._worker.run(self.handle.act)
         self.handle.follow(self._session.robot, displayed.report.q)
-        self._notify(displayed)
-        now = time.perf_counter()
-        if now < self._next:
-            return
-        self._next = now + SAMPLING
-        self._worker.run_if_idle(self._synchronise)
-        self._state.content = state_text(displayed, self._worker.busy)
-        if displayed.report is not self._report:
-            self._report = displayed.report
-            self._plots.add(plotted_numbers(displayed))
-            self._plots.draw()
-
-    def _notify(self, displayed: DisplayedStep) -> None:
         for message in self._session.take_messages():
             self._worker.notify(message, 'the simulation')
         if displayed.failure and displayed.failure != self._failure:
             self._worker.notify(f'{displayed.failure}; reset to go on', 'time stands still')
         self._failure = displayed.failure
+        now = time.perf_counter()
+        if now < self._next:
+            return
+        self._next = now + SAMPLING
+        self._worker.run_if_idle(self._synchronise)
+        self._state.content = self._state_text(displayed)
+        if displayed.report is not self._report:
+            self._report = displayed.report
+            self._plots.add(plotted_numbers(displayed))
 
     def _synchronise(self) -> None:
         """Show the settings in force, if they or the values of inputs may have changed."""
@@ -214,50 +194,41 @@ class Panel:
             self._synchronised = now if self._inputs.show(now[0]) else None
             self._show_pause(now[0])
 
-
-def state_text(displayed: DisplayedStep, busy: bool) -> str:
-    """Return the line above the inputs: time, pace and solver, or why time is stopped."""
-    report, solver = displayed.report, displayed.report.solver
-    words = [
-        f'**t = {report.time:.3f} s**',
-        f'{displayed.real_time_factor:.2f} × real time',
-        f'{MICROSECONDS * displayed.step_seconds:.0f} µs per step',
-        f'{solver.status.name.lower()}, {solver.iterations} iterations',
-    ]
-    if busy:
-        words.append('working ...')
-    if displayed.failure:
-        words.append(f'**{displayed.failure}; reset to go on**')
-    return ' · '.join(words)
+    def _state_text(self, displayed: DisplayedStep) -> str:
+        """Return the line above the inputs: time, pace and solver, or why time is stopped."""
+        report, solver = displayed.report, displayed.report.solver
+        words = [
+            f'**t = {report.time:.3f} s**',
+            f'{displayed.real_time_factor:.2f} × real time',
+            f'{MICROSECONDS * displayed.step_seconds:.0f} µs per step',
+            f'{solver.status.name.lower()}, {solver.iterations} iterations',
+        ]
+        if self._worker.busy:
+            words.append('working ...')
+        if displayed.failure:
+            words.append(f'**{displayed.failure}; reset to go on**')
+        return ' · '.join(words)
 
 
 class LayerSwitches:
     """A check box for each layer of a scene, and one for whether it follows the robot."""
 
     def __init__(self, gui: viser.GuiApi) -> None:
-        self._follow = gui.add_checkbox('follow the robot', True)
+        self.follow = gui.add_checkbox('follow the robot', True)
         self._boxes = {name: gui.add_checkbox(name.replace('_', ' '), True) for name in LAYERS}
         self._scenes: tuple[MutableMapping[str, bool], ...] = ()
         for name, box in self._boxes.items():
-            box.on_update(partial(self._on_box, name))
-
-    @property
-    def follow(self) -> bool:
-        """Whether the scene follows the robot."""
-        return bool(self._follow.value)
+            box.on_update(partial(self._turn, name))
 
     def act_on(self, *visible: MutableMapping[str, bool]) -> None:
         """Turn the layers of these scenes on and off from now on."""
         self._scenes = visible
-        for name, box in self._boxes.items():
-            self._turn(name, box.value)
+        for name in self._boxes:
+            self._turn(name)
 
-    def _on_box(self, layer: str, event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
-        self._turn(layer, event.target.value)
-
-    def _turn(self, layer: str, on: bool) -> None:
+    def _turn(self, layer: str, event: object = None) -> None:
         for visible in self._scenes:
-            visible[layer] = on
+            visible[layer] = self._boxes[layer].value
 
 
 # ------------------------------------------------ sections of the panel
@@ -314,21 +285,13 @@ def add_time_section(inputs: Inputs) -> Callable[[Settings], None]:
         run.label = 'resume' if settings.paused else 'pause'
         run.icon = viser.Icon.PLAYER_PLAY if settings.paused else viser.Icon.PLAYER_PAUSE
 
-    worker.on_click(run, toggle)
-    worker.on_click(step, session.step)
-    worker.on_click(reset, session.reset)
-    worker.on_click(drop, lambda: session.drop(height.value))
+    worker.on_click(run, toggle, 'pause or resume', 'space')
+    worker.on_click(step, session.step, 'step', 'N')
+    worker.on_click(reset, session.reset, 'reset', 'R')
+    worker.on_click(drop, lambda: session.drop(height.value), 'drop', 'B')
     worker.on_value(speed, session.set_speed)
     worker.on_value(fast, lambda value: session.set_speed(0.0 if value else speed.value))
-    worker.on_key('pause or resume', 'space', toggle)
-    worker.on_key('step', 'N', session.step)
-    worker.on_key('reset', 'R', session.reset)
-    worker.on_key('drop', 'B', lambda: session.drop(height.value))
-    inputs.bind(
-        'speed',
-        speed,
-        lambda value: clamped(value, MIN_SPEED, MAX_SPEED) if value else speed.value,
-    )
+    inputs.bind('speed', speed, lambda x: clamped(x, MIN_SPEED, MAX_SPEED) if x else speed.value)
     inputs.bind('speed', fast, lambda value: value == 0.0)
     if session.capabilities.poses:
         pose = gui.add_dropdown('pose', session.capabilities.poses)
@@ -337,49 +300,38 @@ def add_time_section(inputs: Inputs) -> Callable[[Settings], None]:
     return show_pause
 
 
-def add_options(inputs: Inputs) -> None:
-    """Add an input for each of `OPTIONS`."""
-    for name, option in OPTIONS.items():
-        if option.kind == 'checkboxes':
-            with inputs.gui.add_folder(option.label, expand_by_default=False):
-                for choice in inputs.session.capabilities.contact_models:
-                    add_checkbox(inputs, name, choice)
-        else:
-            add_option(inputs, name, option)
-
-
 def add_option(inputs: Inputs, name: str, option: Option) -> None:
-    """Add the input of a setting that is one number or one contact model."""
-    gui, session = inputs.gui, inputs.session
-    value = getattr(session.settings(), name)
-    if option.kind == 'choice':
-        models = session.capabilities.contact_models
-        choice = gui.add_dropdown(option.label, models, initial_value=value)
-        inputs.worker.on_value(choice, lambda shown: session.set(name, shown))
-        inputs.bind(name, choice)
-        return
+    """Add the input of a setting of `OPTIONS`, or a check box for each of its choices."""
+    gui, session, worker = inputs.gui, inputs.session, inputs.worker
+    value, models = getattr(session.settings(), name), session.capabilities.contact_models
     low, high, step = option.bounds
-    first = clamped(option.scale * value, low, high)
-    handle: Any
-    if option.kind == 'slider':
-        handle = gui.add_slider(option.label, low, high, step, first)
+
+    def choose(model: str, on: bool) -> None:
+        others = [other for other in getattr(session.settings(), name) if other != model]
+        session.set(name, [*others, model] if on else others)
+
+    def is_chosen(model: str, chosen: tuple[str, ...]) -> bool:
+        return model in chosen
+
+    if option.kind == 'checkboxes':
+        with gui.add_folder(option.label, expand_by_default=False):
+            for model in models:
+                box = gui.add_checkbox(model, False)
+                worker.on_value(box, partial(choose, model))
+                inputs.bind(name, box, partial(is_chosen, model))
+    elif option.kind == 'choice':
+        choice = gui.add_dropdown(option.label, models, initial_value=value)
+        worker.on_value(choice, partial(session.set, name))
+        inputs.bind(name, choice)
     else:
-        handle = gui.add_number(option.label, first, min=low, max=high, step=step)
-    inputs.worker.on_value(handle, lambda shown: session.set(name, shown / option.scale))
-    inputs.bind(name, handle, lambda value: round(option.scale * value, 9))
-
-
-def add_checkbox(inputs: Inputs, name: str, choice: str) -> None:
-    """Add the check box of one choice of a setting that is a list of choices."""
-    session = inputs.session
-    box = inputs.gui.add_checkbox(choice, False)
-
-    def turn(on: bool) -> None:
-        others = [other for other in getattr(session.settings(), name) if other != choice]
-        session.set(name, [*others, choice] if on else others)
-
-    inputs.worker.on_value(box, turn)
-    inputs.bind(name, box, lambda chosen: choice in chosen)
+        first = clamped(option.scale * value, low, high)
+        handle: Any
+        if option.kind == 'slider':
+            handle = gui.add_slider(option.label, low, high, step, first)
+        else:
+            handle = gui.add_number(option.label, first, min=low, max=high, step=step)
+        worker.on_value(handle, lambda shown: session.set(name, shown / option.scale))
+        inputs.bind(name, handle, lambda value: round(option.scale * value, 9))
 
 
 def add_control_section(inputs: Inputs) -> None:
@@ -421,7 +373,9 @@ def add_push_section(inputs: Inputs, handle: DragHandle) -> None:
     gui, session, worker = inputs.gui, inputs.session, inputs.worker
     frame = gui.add_dropdown('frame', session.capabilities.frames, initial_value=handle.frame)
     drag = gui.add_checkbox('handle to drag it with', False)
-    step = force_step(session.robot.total_mass)
+    hundredth = 0.1 * session.robot.total_mass  # of its weight [N], rounded: a step of the sliders
+    power = 10.0 ** np.floor(np.log10(max(hundredth, 1e-3)))
+    step = float(power * max(1.0, np.floor(hundredth / power)))
     bound, first = 200.0 * step, {'x': 0.0, 'y': 50.0 * step, 'z': 0.0}
     sliders = [
         gui.add_slider(f'force {axis} [N]', -bound, bound, step, first[axis]) for axis in 'xyz'
@@ -434,15 +388,8 @@ def add_push_section(inputs: Inputs, handle: DragHandle) -> None:
         session.push(frame.value, force, (0.0, 0.0, 0.0), duration.value)
 
     worker.on_value(frame, lambda name: setattr(handle, 'frame', name))
-    worker.on_value(drag, lambda visible: setattr(handle, 'visible', visible))
-    worker.on_click(button, push)
-    worker.on_key('push', 'P', push)
-
-
-def force_step(mass: float) -> float:
-    """Return the step of a slider of forces for a mass [kg]: near 1 % of its weight [N]."""
-    power = 10.0 ** np.floor(np.log10(max(0.1 * mass, 1e-3)))
-    return float(power * max(1.0, np.floor(0.1 * mass / power)))
+    worker.on_value(drag, handle.show)
+    worker.on_click(button, push, 'push', 'P')
 
 
 def clamped(value: float, low: float, high: float) -> float:
@@ -458,7 +405,7 @@ SPAN = POINTS * SAMPLING
 """Of the time axis, which stays: viser loses one that moves while the browser is slow [s]."""
 LOG_FLOOR = 1e-18
 """Shown in place of smaller numbers on a logarithmic axis."""
-COLOURS = ('#d9480f', '#1c7ed6', '#2f9e44', '#ae3ec9')
+COLOURS = ('#d9480f', '#1c7ed6', '#2f9e44', '#ae3ec9', '#e8a202', '#0c8599', '#862e9c', '#5c940d')
 HEIGHT = 150
 """Of a plot [pixels]."""
 MICROSECONDS = 1e6
@@ -470,9 +417,7 @@ class Plot:
 
     title: str
     series: tuple[str, ...]
-    """Names of numbers, with their units."""
     logarithmic: bool = False
-    """Whether the decimal logarithm is shown."""
 
 
 PLOTS = (
@@ -500,40 +445,36 @@ def plotted_numbers(displayed: DisplayedStep) -> dict[str, float]:
     }
 
 
-def log10(values: Array) -> Array:
-    """Return decimal logarithms, of small numbers that of LOG_FLOOR."""
-    return np.asarray(np.log10(np.maximum(values, LOG_FLOOR)))
+def shown_line(values: ArrayLike, logarithmic: bool) -> Array:
+    """Return what a plot shows of numbers: perhaps logarithms, and no NaN, which empties it."""
+    line = np.nan_to_num(values)
+    return np.asarray(np.log10(np.maximum(line, LOG_FLOOR)) if logarithmic else line)
 
 
 class Plots:
     """Plots in the open tab of a panel."""
 
-    def __init__(self, gui: viser.GuiApi, plots: tuple[Plot, ...] = PLOTS) -> None:
-        self._plots = plots
-        names = [name for plot in plots for name in plot.series]
+    def __init__(self, gui: viser.GuiApi) -> None:
+        names = [name for plot in PLOTS for name in plot.series]
         self._values: dict[str, deque[float]] = {name: deque(maxlen=POINTS) for name in names}
-        self._handles = [self._handle(gui, plot) for plot in plots]
+        scale = uplot.Scale(time=False, range=(-SPAN, 0.0))
+        self._handles = []
+        for plot in PLOTS:
+            lines = [(name, colour, 1) for name, colour in zip(plot.series, COLOURS, strict=False)]
+            data = self._data(plot)
+            handle = add_plot(gui, plot.title, data, 'wall time [s]', lines, scale)
+            self._handles.append(handle)
 
     def add(self, numbers: Mapping[str, float]) -> None:
-        """Add a point, by the names of the series."""
+        """Add a point, by the names of the series, and show it."""
         for name, values in self._values.items():
             values.append(numbers[name])
-
-    def draw(self) -> None:
-        """Show all points."""
-        for plot, handle in zip(self._plots, self._handles, strict=True):
+        for plot, handle in zip(PLOTS, self._handles, strict=True):
             handle.data = self._data(plot)
 
     def _data(self, plot: Plot) -> tuple[np.ndarray, ...]:
-        values = [np.nan_to_num(self._values[name]) for name in plot.series]  # a NaN empties it
-        if plot.logarithmic:
-            values = [log10(value) for value in values]
-        return SAMPLING * np.arange(1.0 - len(values[0]), 1.0), *values
-
-    def _handle(self, gui: viser.GuiApi, plot: Plot) -> viser.GuiUplotHandle:
-        lines = [(name, colour, 1) for name, colour in zip(plot.series, COLOURS, strict=False)]
-        scale = uplot.Scale(time=False, range=(-SPAN, 0.0))
-        return add_plot(gui, plot.title, self._data(plot), 'wall time [s]', lines, scale)
+        lines = [shown_line(self._values[name], plot.logarithmic) for name in plot.series]
+        return SAMPLING * np.arange(1.0 - len(lines[0]), 1.0), *lines
 
 
 def add_plot(
@@ -547,37 +488,25 @@ def add_plot(
     """Add a plot of data (x, line, line, ...); of each line label, colour and width."""
     series = [uplot.Series(label=name, stroke=colour, width=w) for name, colour, w in lines]
     return gui.add_uplot(
-        data,
-        (uplot.Series(label=x_label), *series),
-        title=title,
-        scales={'x': x_scale},
-        legend=uplot.Legend(show=True),
-        height=HEIGHT,
-    )
+        data, (uplot.Series(label=x_label), *series), title=title, scales={'x': x_scale},
+        legend=uplot.Legend(show=True), height=HEIGHT,
+    )  # fmt: skip
 
 
 # ------------------------------------------------ callbacks of the inputs
 
 NOTIFICATION_SECONDS = 8.0
-"""Wall seconds for which a notification stays."""
 Action = Callable[[], None]
 
 
 class CallbackWorker:
-    """Runs GUI callbacks one after the other, and shows their errors in the page.
-
-    Values are taken when the browser sends them, and used later: until then the page may have
-    shown an older setting in the same input.
-
-    Attributes:
-        finished: number of callbacks that were run; inputs may show something else since.
-    """
+    """Runs GUI callbacks one after the other, and shows their errors in the page."""
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server, self._lock = server, threading.Lock()
         self._executor = ThreadPoolExecutor(1, 'callbacks')
         self._pending: deque[object] = deque()
-        self.finished = 0
+        self.finished = 0  # callbacks that were run; inputs may show something else since
 
     @property
     def busy(self) -> bool:
@@ -593,26 +522,26 @@ class CallbackWorker:
 
         async def on_update(event: viser.GuiEvent[Any]) -> None:
             if event.client_id is not None:  # not where the page shows the settings
+                # taken now: until it is used, the page may show an older setting in the input
                 self._submit(partial(act, handle.value), handle)
 
         handle.on_update(on_update)
 
-    def on_click(self, button: Any, act: Action) -> None:
-        """Call `act` at each click."""
-
-        async def on_click(event: viser.GuiEvent[Any]) -> None:
-            self._submit(act, button)
-
-        button.on_click(on_click)
+    def on_click(self, button: Any, act: Action, label: str, key: Any) -> None:
+        """Call `act` at each click, and as `on_key`."""
+        button.on_click(self._callback(act, button))
+        self.on_key(label, key, act)
 
     def on_key(self, label: str, key: Any, act: Action) -> None:
         """Call `act` when a key is pressed, or the command of this label is chosen."""
         command = self._server.gui.add_command(label, hotkey=key)
+        command.on_trigger(self._callback(act, command))
 
-        async def on_trigger(event: object) -> None:
-            self._submit(act, command)
+    def _callback(self, act: Action, handle: object) -> Callable[[Any], Any]:
+        async def callback(event: object) -> None:
+            self._submit(act, handle)
 
-        command.on_trigger(on_trigger)
+        return callback
 
     def run(self, act: Callable[[], object]) -> None:
         """Run a callback now; show in the page why it fails."""
@@ -636,18 +565,18 @@ class CallbackWorker:
 
     def notify(self, text: str, title: str) -> None:
         """Show a text in all browsers that have the page open."""
+        seconds = NOTIFICATION_SECONDS
         for client in self._server.get_clients().values():
-            client.add_notification(
-                title, text, auto_close_seconds=NOTIFICATION_SECONDS, color='red'
-            )
+            client.add_notification(title, text, auto_close_seconds=seconds, color='red')
 
     def _submit(self, act: Callable[[], object], handle: object) -> None:
         """Run a callback after all that are pending; called by the event loop of the server."""
-        self._pending.append(handle)
-        self._executor.submit(self._run_pending, act)
 
-    def _run_pending(self, act: Callable[[], object]) -> None:
-        try:
-            self.run(act)
-        finally:
-            self._pending.popleft()
+        def run_pending() -> None:
+            try:
+                self.run(act)
+            finally:
+                self._pending.popleft()
+
+        self._pending.append(handle)
+        self._executor.submit(run_pending)

@@ -19,20 +19,13 @@ from viser import uplot
 from contact_sim._types import Array
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, InvalidInput, shown
-from contact_sim.replay._event_detection import (
-    JUDGED,
-    KINDS,
-    Event,
-    EventDetection,
-    Series,
-    detect_events,
-)
+from contact_sim.replay._event_detection import JUDGED, KINDS, Event, EventDetection, detect_events
 from contact_sim.replay._recording import Recording
-from contact_sim.replay._replayer import difference
-from contact_sim.replay._timeline import Timeline, TimelineStep
+from contact_sim.replay._replayer import Timeline, TimelineStep, difference
 from contact_sim.robot._model import RobotModel
 from contact_sim.step._workspace import OPEN, SLIP
 from contact_sim.view._page import (
+    COLOURS,
     MAX_SPEED,
     MIN_SPEED,
     SAMPLING,
@@ -41,7 +34,7 @@ from contact_sim.view._page import (
     add_plot,
     clamped,
     keep_drawing,
-    log10,
+    shown_line,
 )
 from contact_sim.view._scene import Camera, Scene, SceneOffset
 
@@ -57,28 +50,17 @@ class PlaybackFrame:
 
 
 class Playback:
-    """A recorded run, and a place in it.
-
-    Methods may be called from any thread; `frame` and `advance` are for the one that draws.
-
-    Attributes:
-        speed: simulated over wall time.
-        playing: whether time goes on.
-    """
+    """A place in a recorded run; only the thread that draws calls `frame` and `advance`."""
 
     def __init__(self, recording: Recording, contact_model: str | None = None) -> None:
         self.recording = recording
         self.timeline = timeline_with_steps(recording)
-        self.speed, self.playing = 1.0, False
+        self.steps = self.timeline.steps
+        self.speed, self.playing = 1.0, False  # speed: simulated over wall time
         self._place, self._moving = 0.0, threading.Lock()
         other = None if contact_model is None else Timeline(recording, contact_model)
         self.reader = TimelineReader(self.timeline)
-        self.other: TimelineReader | None = None if other is None else TimelineReader(other)
-
-    @property
-    def steps(self) -> int:
-        """Number of steps that can be shown."""
-        return self.timeline.steps
+        self.other = None if other is None else TimelineReader(other)
 
     @property
     def step(self) -> int:
@@ -95,8 +77,6 @@ class Playback:
         """Read no further."""
         self.reader.close()
         self.show_model(None)
-
-    # ---------------------------------------------------------------- place and time
 
     def seek(self, step: int) -> None:
         """Go to a step, or to the nearest one."""
@@ -144,8 +124,6 @@ class Playback:
             )
         return self.reader.survey
 
-    # ---------------------------------------------------------------- what is shown
-
     def show_model(self, contact_model: str | None) -> None:
         """Show the run under another contact model beside the recorded one; None: no more."""
         other = None
@@ -172,25 +150,15 @@ def timeline_with_steps(recording: Recording) -> Timeline:
 
 
 class TimelineReader:
-    """Reads a timeline in a thread, so that jumps in it become quick.
-
-    Attributes:
-        survey: its events and numbers, once all of it has been read.
-        failure: why it cannot be read to its end; '' while it can.
-    """
+    """Reads a timeline in a thread, so that jumps in it become quick."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
-        self.survey: EventDetection | None = None
-        self.failure = ''
+        self.survey: EventDetection | None = None  # once all of it has been read
+        self.failure = ''  # why it cannot be read to its end
         self._closed = False
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
-
-    @property
-    def done(self) -> bool:
-        """Whether it has been read as far as it can be."""
-        return self.survey is not None or bool(self.failure)
 
     @property
     def reach(self) -> int:
@@ -205,18 +173,12 @@ class TimelineReader:
     def _read(self) -> None:
         try:
             self.survey = detect_events(self.timeline, self._check_open)
-        except _Closed:
-            pass
         except Exception as error:  # nobody reads a traceback of this thread
             self.failure = str(error) if isinstance(error, ContactSimError) else repr(error)
 
     def _check_open(self, step: int) -> None:
         if self._closed:
-            raise _Closed
-
-
-class _Closed(Exception):
-    """The reader was closed."""
+            raise InvalidInput('the reader was closed')
 
 
 # ------------------------------------------------ the page
@@ -248,7 +210,14 @@ class RecordingScenes:
         gone = self._scenes.keys() - steps.keys()
         for name in gone:
             self._scenes.pop(name)[0].close()
-        self._place(frame.recorded, side_by_side, self._offset.offset)
+        first, *others = self.scenes()
+        first.offset = offset = self._offset.offset
+        for other in others:
+            if side_by_side and not self._distance:
+                camera = first.framing(frame.recorded.report)
+                away = np.linalg.norm(np.subtract(camera.position, camera.look_at))
+                self._distance = SIDE_DISTANCE * float(away)
+            other.offset = offset + [0.0, self._distance if side_by_side else 0.0, 0.0]
         return any(made) or bool(gone)
 
     def look(self, frame: PlaybackFrame) -> Camera:
@@ -276,17 +245,6 @@ class RecordingScenes:
         self._scenes[name][0].show(step.report, wrenches)
         return new
 
-    def _place(self, step: TimelineStep, side_by_side: bool, offset: Array) -> None:
-        """Set the offsets of the scenes."""
-        first, *others = self.scenes()
-        first.offset = offset
-        for other in others:
-            if side_by_side and not self._distance:
-                camera = first.framing(step.report)
-                away = np.linalg.norm(np.subtract(camera.position, camera.look_at))
-                self._distance = SIDE_DISTANCE * float(away)
-            other.offset = offset + [0.0, self._distance if side_by_side else 0.0, 0.0]
-
 
 class RecordingPage:
     """Scene and panel of a recording."""
@@ -303,7 +261,7 @@ class RecordingPage:
     def draw(self) -> PlaybackFrame:
         """Show the current step, and return it."""
         frame, beside = self._playback.frame(), self.panel.side_by_side.value
-        follow = self.panel.layers.follow
+        follow = self.panel.layers.follow.value
         drawn = frame.recorded, frame.other, beside, follow
         if drawn != self._drawn:
             if self.scenes.show(frame, beside, follow):
@@ -335,18 +293,32 @@ class RecordingPanel:
     def __init__(
         self, server: viser.ViserServer, playback: Playback, side_by_side: bool = False
     ) -> None:
-        gui = server.gui
-        self._playback, self._worker = playback, CallbackWorker(server)
+        self._gui, self._playback = server.gui, playback
+        self._worker = CallbackWorker(server)
+        gui, worker = self._gui, self._worker
         self._state = gui.add_markdown('')
         self.slider: Any = gui.add_slider('step', 0, playback.steps, 1, 0)
-        self._worker.on_value(self.slider, self._scrub)
+        worker.on_value(self.slider, self._scrub)
         tabs = gui.add_tab_group()
         with tabs.add_tab('run'):
-            self._add_time(gui)
+            self._run = gui.add_button('play', icon=viser.Icon.PLAYER_PLAY)
+            back = gui.add_button('step back', icon=viser.Icon.PLAYER_TRACK_PREV)
+            forth = gui.add_button('step forth', icon=viser.Icon.PLAYER_TRACK_NEXT)
+            speed = gui.add_slider(
+                'speed', MIN_SPEED, MAX_SPEED, 0.01, clamped(playback.speed, MIN_SPEED, MAX_SPEED),
+                hint='simulated over wall time',
+            )  # fmt: skip
             with gui.add_folder('events'):
-                self._add_events(gui)
+                self._kind = gui.add_dropdown('kind', (ANY, *KINDS))
+                previous = gui.add_button('previous event', icon=viser.Icon.CHEVRONS_LEFT)
+                later = gui.add_button('next event', icon=viser.Icon.CHEVRONS_RIGHT)
+                self._event = gui.add_markdown('')
             with gui.add_folder('another contact model'):
-                self.side_by_side = self._add_model(gui, side_by_side)
+                other = playback.other
+                now = NO_MODEL if other is None else other.timeline.at(0).contact_model
+                models = (NO_MODEL, *contact_models())
+                model = gui.add_dropdown('model', models, initial_value=now)
+                self.side_by_side = gui.add_checkbox('side by side', side_by_side)
         with tabs.add_tab('here'):
             self._numbers = gui.add_markdown('')
         self._plots_tab = tabs.add_tab('plots')
@@ -354,7 +326,13 @@ class RecordingPanel:
             self._reading: Any = gui.add_progress_bar(0.0)
         with tabs.add_tab('show'):
             self.layers = LayerSwitches(gui)
-        self._gui = gui
+        worker.on_click(self._run, playback.toggle, 'play or pause', 'space')
+        worker.on_click(back, lambda: self._go(-1), 'step back', 'B')
+        worker.on_click(forth, lambda: self._go(1), 'step forth', 'N')
+        worker.on_click(previous, lambda: self._jump(forth=False), 'previous event', 'Q')
+        worker.on_click(later, lambda: self._jump(forth=True), 'next event', 'E')
+        worker.on_value(speed, lambda value: setattr(playback, 'speed', value))
+        worker.on_value(model, lambda x: playback.show_model(None if x == NO_MODEL else x))
         self._plots: RunPlots | None = None
         self._next, self._failure, self._playing = 0.0, '', False
 
@@ -368,15 +346,13 @@ class RecordingPanel:
         if self._playing or playback.playing:
             self.slider.value = playback.step
         self._playing = playback.playing
-        self._state.content = state_text(playback, frame, self._worker.busy)
+        self._state.content = self._state_text(frame)
         self._numbers.content = numbers_text(frame)
         if playback.reader.survey is not None:
             self._show_survey(playback.reader.survey, frame.recorded.step)
         else:
             self._reading.value = 100.0 * playback.timeline.known / playback.steps
             self._notify(playback.reader.failure)
-
-    # ---------------------------------------------------------------- inputs
 
     def _scrub(self, step: int) -> None:
         self._playback.playing = False
@@ -386,53 +362,15 @@ class RecordingPanel:
         self._playback.take(steps)
         self.slider.value = self._playback.step
 
-    def _add_time(self, gui: viser.GuiApi) -> None:
-        playback, worker = self._playback, self._worker
-        self._run = gui.add_button('play', icon=viser.Icon.PLAYER_PLAY)
-        self.back = gui.add_button('step back', icon=viser.Icon.PLAYER_TRACK_PREV)
-        self.forth = gui.add_button('step forth', icon=viser.Icon.PLAYER_TRACK_NEXT)
-        speed = gui.add_slider(
-            'speed', MIN_SPEED, MAX_SPEED, 0.01, clamped(playback.speed, MIN_SPEED, MAX_SPEED),
-            hint='simulated over wall time',
-        )  # fmt: skip
-        worker.on_click(self._run, playback.toggle)
-        worker.on_click(self.back, lambda: self._go(-1))
-        worker.on_click(self.forth, lambda: self._go(1))
-        worker.on_value(speed, lambda value: setattr(playback, 'speed', value))
-        worker.on_key('play or pause', 'space', playback.toggle)
-        worker.on_key('step back', 'B', lambda: self._go(-1))
-        worker.on_key('step forth', 'N', lambda: self._go(1))
-
-    def _add_events(self, gui: viser.GuiApi) -> None:
-        self._kind = gui.add_dropdown('kind', (ANY, *KINDS))
-        self.previous = gui.add_button('previous event', icon=viser.Icon.CHEVRONS_LEFT)
-        self.next = gui.add_button('next event', icon=viser.Icon.CHEVRONS_RIGHT)
-        self.event = gui.add_markdown('')
-        self._worker.on_click(self.previous, lambda: self._jump(forth=False))
-        self._worker.on_click(self.next, lambda: self._jump(forth=True))
-        self._worker.on_key('previous event', 'Q', lambda: self._jump(forth=False))
-        self._worker.on_key('next event', 'E', lambda: self._jump(forth=True))
-
     def _jump(self, forth: bool) -> None:
         playback, kind = self._playback, self._kind.value
         kinds = KINDS if kind == ANY else (kind,)
         event = playback.next(kinds) if forth else playback.previous(kinds)
         if event is None:
-            self.event.content = f'no {"later" if forth else "earlier"} event of this kind'
+            self._event.content = f'no {"later" if forth else "earlier"} event of this kind'
         else:
-            self.event.content = f'step {event.step}: **{event.text}**'
+            self._event.content = f'step {event.step}: **{event.text}**'
             self.slider.value = event.step
-
-    def _add_model(self, gui: viser.GuiApi, side_by_side: bool) -> viser.GuiCheckboxHandle:
-        other = self._playback.other
-        now = NO_MODEL if other is None else other.timeline.at(0).contact_model
-        model = gui.add_dropdown('model', (NO_MODEL, *contact_models()), initial_value=now)
-        self._worker.on_value(
-            model, lambda name: self._playback.show_model(None if name == NO_MODEL else name)
-        )
-        return gui.add_checkbox('side by side', side_by_side)
-
-    # ---------------------------------------------------------------- what is shown
 
     def _show_survey(self, survey: EventDetection, step: int) -> None:
         if self._plots is None:
@@ -448,126 +386,92 @@ class RecordingPanel:
                 )
         self._plots.show(step)
 
+    def _state_text(self, frame: PlaybackFrame) -> str:
+        """Return the line above the time line: time, step, model and distance of the two runs."""
+        playback, recorded, other = self._playback, frame.recorded, frame.other
+        model = recorded.contact_model
+        words = [
+            f'**t = {recorded.report.time:.4f} s**',
+            f'step {recorded.step} of {playback.steps}',
+            model if recorded.finite else f'**not finite** under {model}',
+        ]
+        if other is not None:
+            robot, q = playback.timeline.robot, recorded.report.q
+            base, _, joints = difference(robot, q, other.report.q)
+            apart = f'base {1e3 * base:.3g} mm, a joint {joints:.3g} rad or m apart'
+            words.append(f'{other.contact_model}: {apart if other.finite else "**not finite**"}')
+        if self._worker.busy or playback.reach < playback.steps:
+            words.append('reading ...')
+        return ' · '.join([*words, *filter(None, [playback.timeline.damage])])
+
     def _notify(self, failure: str) -> None:
         if failure and failure != self._failure:
             self._worker.notify(failure, 'the recording')
         self._failure = failure
 
 
-def state_text(playback: Playback, frame: PlaybackFrame, busy: bool) -> str:
-    """Return the line above the time line: time, step, model and distance of the two runs."""
-    recorded, other = frame.recorded, frame.other
-    model = recorded.contact_model
-    words = [
-        f'**t = {recorded.report.time:.4f} s**',
-        f'step {recorded.step} of {playback.steps}',
-        model if recorded.finite else f'**not finite** under {model}',
-    ]
-    if other is not None:
-        base, _, joints = difference(playback.timeline.robot, recorded.report.q, other.report.q)
-        apart = f'base {1e3 * base:.3g} mm, a joint {joints:.3g} rad or m apart'
-        words.append(f'{other.contact_model}: {apart if other.finite else "**not finite**"}')
-    if busy or playback.reach < playback.steps:
-        words.append('reading ...')
-    if playback.timeline.damage:
-        words.append(playback.timeline.damage)
-    return ' · '.join(words)
-
-
 def numbers_text(frame: PlaybackFrame) -> str:
     """Return the forces and residuals of a step, a column for each contact model."""
     steps = [frame.recorded] if frame.other is None else [frame.recorded, frame.other]
-    columns = [_column(step) for step in steps]
-    names = [step.contact_model for step in steps]
-    lines = [f'| | {" | ".join(names)} |', '|---' * (len(names) + 1) + '|']
-    for name in columns[0]:
-        lines.append(f'| {name} | {" | ".join(column[name] for column in columns)} |')
-    return '\n'.join(lines)
-
-
-def _column(step: TimelineStep) -> dict[str, str]:
-    """Return the numbers of a step under one model, by the names of the rows."""
-    report = step.report
-    feet, residuals = report.feet, report.residuals.as_dict()
-    force = np.linalg.norm(feet.force, axis=1)
-    return {
-        **{
-            f'{name} [N]': f'{force[k]:.4g} {MODES.get(int(feet.mode[k]), "stick")}'
-            for k, name in enumerate(feet.names)
-        },
-        **{f'{name} [{unit}]': f'{residuals[name]:.3g}' for name, unit in JUDGED.items()},
-        'solver': f'{report.solver.status.name.lower()}, {report.solver.iterations} iterations',
-    }
+    rows: dict[str, list[str]] = {'': [], '---': ['---'] * len(steps)}
+    for step in steps:
+        report, feet = step.report, step.report.feet
+        force, residuals = np.linalg.norm(feet.force, axis=1), report.residuals.as_dict()
+        column = {'': step.contact_model}
+        for k, name in enumerate(feet.names):
+            mode = MODES.get(int(feet.mode[k]), 'stick')
+            column[f'{name} [N]'] = f'{force[k]:.4g} {mode}'
+        for name, unit in JUDGED.items():
+            column[f'{name} [{unit}]'] = f'{residuals[name]:.3g}'
+        solver = report.solver
+        column['solver'] = f'{solver.status.name.lower()}, {solver.iterations} iterations'
+        for name, text in column.items():
+            rows.setdefault(name, []).append(text)
+    return '\n'.join(f'| {name} | {" | ".join(texts)} |' for name, texts in rows.items())
 
 
 # ------------------------------------------------ plots of the whole run
 
-COLOURS = ('#d9480f', '#1c7ed6', '#2f9e44', '#ae3ec9', '#e8a202', '#0c8599', '#862e9c', '#5c940d')
 CURSOR = '#868e96'
 MAX_LINES = 8
 """Lines of one plot; of more feet the first ones are shown."""
-
-
-class RunPlot:
-    """One plot of a run.
-
-    Args:
-        gui: of the page; the plot is made in its open tab.
-        title: above it.
-        time: of each bin since the beginning [s], shape (bins,).
-        series: numbers over the bins.
-        logarithmic: whether powers of ten are drawn.
-    """
-
-    def __init__(
-        self, gui: viser.GuiApi, title: str, time: Array, series: Series, logarithmic: bool = False
-    ) -> None:
-        names = list(series.units)[:MAX_LINES]
-        lines = [np.nan_to_num(series.column(name)) for name in names]  # a NaN empties a plot
-        if logarithmic:
-            lines = [log10(line) for line in lines]
-        self._data = (time, *lines)
-        self._low, self._high = np.min(lines, initial=0.0), np.max(lines, initial=0.0)
-        labels = [f'{name} [{series.units[name]}]' for name in names]
-        styles = [(label, colour, 1) for label, colour in zip(labels, COLOURS, strict=False)]
-        self._handle = add_plot(
-            gui, title, self._with_cursor(0), 't [s]', [*styles, ('here', CURSOR, 2)],
-            uplot.Scale(time=False, auto=True),
-        )  # fmt: skip
-
-    def show(self, place: int) -> None:
-        """Move the cursor to a bin."""
-        self._handle.data = self._with_cursor(place)
-
-    def _with_cursor(self, place: int) -> tuple[Array, ...]:
-        """Return the data with the line of the cursor: at the bottom except in one bin."""
-        cursor = np.full(len(self._data[0]), self._low)
-        cursor[place : place + 1] = self._high
-        return (*self._data, cursor)
 
 
 class RunPlots:
     """Forces on the feet, residuals and energies of a run, over the time that its steps took."""
 
     def __init__(self, gui: viser.GuiApi, survey: EventDetection) -> None:
-        time = survey.elapsed.column('elapsed')
+        time, stride = survey.elapsed.column('elapsed'), survey.elapsed.stride
         self._steps, self._place = survey.elapsed.steps, 0
-        stride = survey.elapsed.stride
         note = '' if stride == 1 else f', of {stride} steps each'
-        self._plots = [
-            RunPlot(gui, f'{title}{note}', time, series, logarithmic)
-            for title, series, logarithmic in (
-                ('force on the feet [N]', survey.force, False),
-                ('residuals, powers of ten', survey.residuals, True),
-                ('energy since the beginning [J]', survey.work, False),
-            )
-            if series.units
-        ]
+        scale = uplot.Scale(time=False, auto=True)
+        self._plots: list[tuple[viser.GuiUplotHandle, tuple[Array, ...]]] = []
+        for title, series, logarithmic in (
+            ('force on the feet [N]', survey.force, False),
+            ('residuals, powers of ten', survey.residuals, True),
+            ('energy since the beginning [J]', survey.work, False),
+        ):
+            names = list(series.units)[:MAX_LINES]
+            if not names:
+                continue
+            data = time, *(shown_line(series.column(name), logarithmic) for name in names)
+            labels = [f'{name} [{series.units[name]}]' for name in names]
+            lines = [(label, colour, 1) for label, colour in zip(labels, COLOURS, strict=False)]
+            lines.append(('here', CURSOR, 2))
+            handle = add_plot(gui, f'{title}{note}', with_cursor(data, 0), 't [s]', lines, scale)
+            self._plots.append((handle, data))
 
     def show(self, step: int) -> None:
         """Move the cursor to a step."""
         place = int(np.searchsorted(self._steps, step))
         if place != self._place:
             self._place = place
-            for plot in self._plots:
-                plot.show(place)
+            for handle, data in self._plots:
+                handle.data = with_cursor(data, place)
+
+
+def with_cursor(data: tuple[Array, ...], place: int) -> tuple[Array, ...]:
+    """Return time and lines with that of the cursor: at the bottom except in one bin."""
+    cursor = np.full(len(data[0]), np.min(data[1:], initial=0.0))
+    cursor[place : place + 1] = np.max(data[1:], initial=0.0)
+    return (*data, cursor)

@@ -1,4 +1,6 @@
-"""The viewer as a process of its own, seen from the process that simulates; needs no viser.
+"""The server of a page, and the viewer as a process of its own; needs no viser at import.
+
+This is the side of the process that simulates.
 
 The simulation starts `viewer_main` and ends it. Two things connect the processes:
 
@@ -16,35 +18,97 @@ The simulation starts `viewer_main` and ends it. Two things connect the processe
 from __future__ import annotations
 
 import fcntl
+import importlib.util
+import io
 import logging
 import mmap
 import os
 import queue
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
 from contact_sim.contact_models import contact_models
-from contact_sim.errors import shortened
-from contact_sim.replay._header import header_of, model_header
+from contact_sim.errors import ContactSimError, shortened
+from contact_sim.replay._format import header_of, model_header
 from contact_sim.robot._constraints import Constraint
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._shadow import Shadows, ShadowSolve
 from contact_sim.simulation._simulator import Simulator
-from contact_sim.view._server import NOT_INSTALLED, is_installed, warning_about
 from contact_sim.view._session import Capabilities, Settings
+
+if TYPE_CHECKING:
+    import viser
+
+# ------------------------------------------------ the server of a page
+
+LOCAL = ('localhost', '127.0.0.1', '::1')
+"""Hosts that only this machine reaches."""
+NOT_INSTALLED = "the viewer needs viser: pip install 'contact_sim[view]'"
+
+
+class NotServed(ContactSimError):
+    """A page cannot be served; the message has the reason and what to do."""
+
+
+def is_installed() -> bool:
+    """Return whether viser is installed."""
+    return importlib.util.find_spec('viser') is not None
+
+
+def page_server(host: str, port: int, title: str) -> viser.ViserServer:
+    """Return the server of a page at a port of a name or address of this machine.
+
+    Raises:
+        NotServed: viser is not installed, or the port cannot be had.
+    """
+    if not is_installed():
+        raise NotServed(NOT_INSTALLED)
+    import viser
+
+    try:
+        socket.create_server((host, port)).close()
+    except (OSError, OverflowError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
+        raise NotServed(f'port {port} of {host}: {reason}; choose another port') from error
+    with redirect_stdout(io.StringIO()):  # the caller prints the address
+        server = viser.ViserServer(host, port, label=title, verbose=False)
+    if server.get_port() != port:  # viser goes on to the next one that is free
+        server.stop()
+        raise NotServed(f'port {port} of {host} is taken; choose another port')
+    return server
+
+
+def address_of(host: str, port: int) -> str:
+    """Return the address under which a browser on this machine finds the page."""
+    name = 'localhost' if host in (*LOCAL, '0.0.0.0', '::', '') else host
+    return f'http://{name}:{port}'
+
+
+def warning_about(host: str, port: int) -> str:
+    """Return a warning if other machines can reach the page, else ''."""
+    if host in LOCAL:
+        return ''
+    return (
+        f'the page at port {port} of {host} has no password: whoever reaches it sees the '
+        'simulation and commands it'
+    )
+
+
+# ------------------------------------------------ the process
 
 PROGRAM = '-m', 'contact_sim.view.viewer_main'
 """Of the viewer, as Python's arguments."""
@@ -52,8 +116,6 @@ STATE_PERIOD = 0.1
 """Wall seconds between two looks for a changed world or state."""
 GRACE = 3.0
 """Wall seconds in which a viewer ends that is told to."""
-
-# ------------------------------------------------ the process
 
 
 def received(connection: Connection) -> Iterator[tuple[Any, ...]]:
@@ -75,18 +137,9 @@ class PageState:
 class ViewerProcess:
     """The viewer's process, from its start to its end; its failure never affects the simulation.
 
-    Args:
-        sim: the simulation.
-        feed: of its steps.
-        capabilities: shown in the page.
-        state: returns the state of the page; called by a thread of this object.
-        execute: called by a thread of this object with number, name and arguments of a command of
-            `Session`; has it answered with `answer`, and raises nothing.
-        log: called with a line for the user, and its level of `logging`.
-
-    Attributes:
-        address: of the page; '' before it is served.
-        error: why it is not, or no longer, served; '' while all is well.
+    Threads of this object call `state`, and `execute` with number, name and arguments of a command
+    of `Session`: it has the command answered with `answer`, and raises nothing. `log` is called
+    with a line for the user and its level of `logging`.
     """
 
     def __init__(
@@ -101,9 +154,10 @@ class ViewerProcess:
         self._sim, self._feed, self._capabilities = sim, feed, capabilities
         self._state, self._execute, self._log = state, execute, log
         self._outgoing: queue.SimpleQueue[tuple[Any, ...] | None] = queue.SimpleQueue()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self._ending = False
-        self.address = self.error = ''
+        self.address = ''  # of the page, once it is served
+        self.error = ''  # why it is not, or no longer, served
 
     def start(self, host: str, port: int) -> None:
         """Serve the page at a port of a host name or address of this machine."""
@@ -114,7 +168,7 @@ class ViewerProcess:
             self._log(warning, logging.WARNING)
         self._connection, theirs = Pipe()
         descriptors = self._feed.memory.descriptor, theirs.fileno()
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, *PROGRAM, *map(str, descriptors), host, str(port)],
             pass_fds=descriptors,
             stdin=subprocess.DEVNULL,
@@ -129,19 +183,13 @@ class ViewerProcess:
         for thread in self._threads:
             thread.start()
 
-    @property
-    def process_id(self) -> int:
-        """Of the viewer that was started."""
-        assert self._process is not None, 'start() comes first'
-        return self._process.pid
-
     def answer(self, number: int, refusal: str = '') -> None:
         """Tell the page that a command is done, or why it is refused."""
         self._outgoing.put(('answer', number, refusal))
 
     def close(self) -> None:
         """End the viewer; twice does nothing."""
-        process = self._process
+        process = self.process
         if process is None or self._ending:
             return
         self._ending = True
@@ -168,8 +216,7 @@ class ViewerProcess:
                 (self.address,) = values
                 self._log(f'the viewer is at {self.address}', logging.INFO)
             elif kind == 'failed':
-                reason = f'the viewer does not run: {shortened(values[0])}'
-                self._fail(reason, logging.ERROR)
+                self._fail(f'the viewer does not run: {shortened(values[0])}', logging.ERROR)
         self._outgoing.put(None)
         if not self._ending and not self.error:
             reason = 'the viewer has ended; the simulation goes on without it'
@@ -182,12 +229,14 @@ class ViewerProcess:
         with suppress(OSError):  # the viewer has ended, which the other thread reports
             self._connection.send(('capabilities', self._capabilities))
             while True:
-                now = self._feed.world
-                if now is not world and (header := self._header_of(now)):
-                    models = [] if now.shadows is None else now.shadows.models
-                    shadows = [model_header(model) for model in models]
-                    self._connection.send(('world', now.number, now.length, header, shadows))
-                    world = now
+                now, sim = self._feed.world, self._sim
+                if now is not world:
+                    header = header_of(sim, 1, None)  # read while the loop goes on
+                    if sim.terrain is now.ground and sim.constraints is now.constraints:
+                        models = [] if now.shadows is None else now.shadows.models
+                        shadows = [model_header(model) for model in models]
+                        self._connection.send(('world', now.number, now.length, header, shadows))
+                        world = now
                 if (changed := self._state()) != state:
                     self._connection.send(('state', changed))
                     state = changed
@@ -198,13 +247,6 @@ class ViewerProcess:
                 if message is None:
                     return
                 self._connection.send(message)
-
-    def _header_of(self, world: SharedWorld) -> dict[str, Any] | None:
-        """Return the description of a world; None if the simulation is in another one by now."""
-        sim = self._sim
-        header = header_of(sim, 1, None)  # read while the loop goes on: compared afterwards
-        same = sim.terrain is world.ground and sim.constraints is world.constraints
-        return header if same else None
 
 
 # ------------------------------------------------ the feed of the loop
@@ -228,35 +270,24 @@ class SharedWorld:
 
 
 class Feed:
-    """Writes the newest step of the loop to the shared memory, at most every PERIOD.
-
-    Args:
-        sim: the simulation.
-        frames: that can be pushed.
-        pace: returns wall time of the last step [s] and the real-time factor [-].
-
-    Attributes:
-        latest: the newest step and its external wrenches, by frame; None: it is written already.
-        memory: where it is written.
-        due: when the next record may be written, by `time.perf_counter` [s].
-        world: of the records from now on.
-    """
+    """Writes the newest step of the loop to the shared memory, at most every PERIOD."""
 
     def __init__(
         self, sim: Simulator, frames: Sequence[str], pace: Callable[[], tuple[float, float]]
     ) -> None:
-        self._sim, self._pace = sim, pace
-        self.due = 0.0
-        self.world = self._current_world(1, None)
+        self._sim = sim
+        self._pace = pace  # returns wall time of the last step [s] and the real-time factor [-]
+        self.due = 0.0  # when the next record may be written, by `time.perf_counter` [s]
+        self.world = self._current_world(1, None)  # of the records from now on
         self.memory = SharedRecord(frames, self.world.length)
+        # the newest step and its wrenches, by frame; None: it is written already
         self.latest: tuple[StepReport, Mapping[str, Array]] | None = sim.last_report, {}
 
     def write_if_due(self) -> None:
         """Write the newest step if there is one and it is time; called after every step."""
-        if self.latest is not None and time.perf_counter() >= self.due:
-            self._write(*self.latest)
-
-    def _write(self, report: StepReport, wrenches: Mapping[str, Array]) -> None:
+        if self.latest is None or time.perf_counter() < self.due:
+            return
+        report, wrenches = self.latest
         self.due = time.perf_counter() + PERIOD
         sim, world = self._sim, self.world
         solve = report.solve_shadows
@@ -319,14 +350,17 @@ class SharedRecord:
     """One record in memory that two processes share.
 
     Both name the same `frames` in the same order. The lock does not separate threads of a process.
-
-    Attributes:
-        descriptor: of the file, to be passed to the other process.
-        length: numbers that there is room for.
+    The viewer gets the `descriptor` of the file from the simulation, which makes one without name.
     """
 
     def __init__(self, frames: Sequence[str], length: int, descriptor: int | None = None) -> None:
-        self.descriptor = _anonymous_file() if descriptor is None else descriptor
+        if descriptor is not None:
+            self.descriptor = descriptor
+        elif hasattr(os, 'memfd_create'):
+            self.descriptor = os.memfd_create('contact_sim_viewer')
+        else:
+            with tempfile.TemporaryFile() as file:
+                self.descriptor = os.dup(file.fileno())
         self._frames = tuple(frames)
         self._number = {name: k for k, name in enumerate(frames)}
         self.resize(length)
@@ -348,14 +382,9 @@ class SharedRecord:
         wrenches: Mapping[str, Array],
         report: StepReport,
     ) -> bool:
-        """Write the next record; return False if the other process has the lock.
+        """Write the next record, see `Record`; return False if the other process has the lock.
 
-        Args:
-            world: number of the world of the step data.
-            seconds: wall time of the step [s].
-            factor: real-time factor [-].
-            wrenches: frame to force and torque in world axes, (6,); of many the first are kept.
-            report: of the step, with no more numbers than there is room for.
+        Of many wrenches the first are kept. There must be room for the numbers of the report.
         """
         with self._locked() as locked:
             if locked:
@@ -363,23 +392,19 @@ class SharedRecord:
                 for row, (frame, wrench) in zip(self._pushes, wrenches.items(), strict=False):
                     row[0], row[1:] = self._number[frame], wrench
                     count += 1
-                head[MODEL] = self._fill(report)
+                buffer, solve = report.record.buffer, report.solve_shadows
+                self._rest[: len(buffer)] = buffer
+                head[MODEL] = -1.0
+                if isinstance(solve, ShadowSolve):
+                    end = len(buffer)
+                    for array in solve.start.arrays:
+                        begin, end = end, end + array.size
+                        self._rest[begin:end] = array.ravel()
+                    head[MODEL] = MODELS.index(solve.start.model)
                 head[NUMBER] += 1.0
                 head[WORLD], head[STEP_SECONDS], head[FACTOR] = world, seconds, factor
                 head[PUSHES] = count
         return locked
-
-    def _fill(self, report: StepReport) -> int:
-        """Write the arrays; return the number of the model if there is a start, -1 if not."""
-        buffer, solve, model = report.record.buffer, report.solve_shadows, -1
-        self._rest[: len(buffer)] = buffer
-        if isinstance(solve, ShadowSolve):
-            end = len(buffer)
-            for array in solve.start.arrays:
-                begin, end = end, end + array.size
-                self._rest[begin:end] = array.ravel()
-            model = MODELS.index(solve.start.model)
-        return model
 
     def read(self, newer_than: int = 0) -> Record | None:
         """Return the record if it is newer than that number and the lock is free."""
@@ -413,11 +438,3 @@ class SharedRecord:
             yield True
         finally:
             fcntl.lockf(self.descriptor, fcntl.LOCK_UN)
-
-
-def _anonymous_file() -> int:
-    """Return a file without a name, in memory where the system has such."""
-    if hasattr(os, 'memfd_create'):
-        return os.memfd_create('contact_sim_viewer')
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())

@@ -10,11 +10,17 @@ from __future__ import annotations
 import contextlib
 import html
 import importlib.util
+import io
+import logging
 import os
+import shutil
+import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from pathlib import Path
+from signal import SIGKILL, SIGTERM
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +34,6 @@ from contact_sim.errors import InvalidInput, shown
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.view._scene import Camera, Scene, whole_run
-from contact_sim.view._server import START_TIMEOUT, client_of, headless_chromium, quiet_server
 
 if TYPE_CHECKING:
     import viser
@@ -150,27 +155,17 @@ def _frames(
         return seen[..., :3]
 
     for number, _ in enumerate(pictures):
-        if not number:
-            _settle(look)
-        yield look()
-
-
-def _settle(look: Callable[[], Frame]) -> None:
-    """Wait until the page has loaded: it looks the same twice."""
-    before = look()
-    for _ in range(MAX_LOOKS):
         now = look()
-        if np.array_equal(before, now) and np.ptp(now) > 0:
-            return
-        before = now
+        for _ in range(0 if number else MAX_LOOKS):  # a page that looks the same twice has loaded
+            before, now = now, look()
+            if np.array_equal(before, now) and np.ptp(now) > 0:
+                break
+        yield now
 
 
 @contextlib.contextmanager
 def _pictures(
-    robot: RobotModel,
-    ground: Terrain,
-    reports: Iterable[StepReport],
-    wrenches: Iterable[Wrenches],
+    robot: RobotModel, ground: Terrain, reports: Iterable[StepReport], wrenches: Iterable[Wrenches]
 ) -> Iterator[tuple[viser.ViserServer, Iterator[object], Camera]]:
     """Return a server, an iterator that shows picture after picture on it, and a camera."""
     source = iter(reports)
@@ -222,23 +217,89 @@ def _mp4(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int])
     writer.close()
 
 
-def _gif(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int]) -> None:
-    _write_images(file, (Image.fromarray(frame).quantize(128) for frame in frames), fps)
-
-
-def _webp(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int]) -> None:
-    _write_images(file, map(Image.fromarray, frames), fps, quality=60, method=4)
-
-
-def _write_images(file: Path, images: Iterator[Image.Image], fps: float, **options: int) -> None:
+def _images(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int]) -> None:
+    images: Iterator[Image.Image] = map(Image.fromarray, frames)
+    options = {'quality': 60, 'method': 4}
+    if file.suffix == '.gif':
+        images, options = (image.quantize(128) for image in images), {}
     first, pause = next(images), round(1000.0 / fps)
     first.save(file, save_all=True, append_images=images, duration=pause, loop=0, **options)
 
 
 WRITERS: dict[str, Callable[[Path, Iterator[Frame], float, tuple[int, int]], None]] = {
-    '.mp4': _mp4, '.gif': _gif, '.webp': _webp,
+    '.mp4': _mp4, '.gif': _images, '.webp': _images,
 }  # fmt: skip
 """Writer of a clip, by the suffix of its name."""
+
+
+# ------------------------------------------------ a server and a browser for this process alone
+
+NAMES = ('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable')
+ARGUMENTS = (
+    '--headless', '--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader',
+    '--use-angle=swiftshader', '--disable-quic', '--no-first-run', '--disable-sync',
+    '--disable-background-networking', '--disable-component-update', '--mute-audio',
+    '--hide-scrollbars',
+)  # fmt: skip
+START_TIMEOUT = 60.0
+"""Time that a browser has to open the page [s]."""
+
+
+@contextlib.contextmanager
+def quiet_server() -> Iterator[viser.ViserServer]:
+    """A server for this process alone, on a free port, that prints nothing."""
+    import viser
+
+    logging.getLogger('websockets.server').setLevel(logging.CRITICAL)  # a browser may just leave
+    with contextlib.redirect_stdout(io.StringIO()):
+        server = viser.ViserServer(host='127.0.0.1', port=0, verbose=False)
+    server.scene.configure_default_lights(cast_shadow=False)
+    try:
+        yield server
+    finally:
+        with contextlib.redirect_stdout(io.StringIO()):
+            server.stop()
+
+
+@contextlib.contextmanager
+def headless_chromium(port: int, size: tuple[int, int]) -> Iterator[None]:
+    """Open the page on a port of this machine in a Chromium."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        raise InvalidInput(
+            f'no browser: {", ".join(NAMES)} are not on PATH; install Chromium '
+            '(apt-get install chromium), or save an .html page, which needs none'
+        )
+    with tempfile.TemporaryDirectory(
+        prefix='contact_sim-chromium-', ignore_cleanup_errors=True
+    ) as profile:
+        width, height = size
+        command = [
+            program, *ARGUMENTS, f'--user-data-dir={profile}', f'--window-size={width},{height}',
+            f'http://127.0.0.1:{port}',
+        ]  # fmt: skip
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            yield
+        finally:
+            for signal in (SIGTERM, SIGKILL):  # to the group of its processes
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(5.0)
+
+
+def client_of(server: viser.ViserServer) -> viser.ClientHandle:
+    """Return the browser that has the page of a server open; wait for it."""
+    deadline = time.monotonic() + START_TIMEOUT
+    while time.monotonic() < deadline:
+        clients = list(server.get_clients().values())
+        if clients:
+            return clients[0]
+        time.sleep(0.05)
+    raise InvalidInput(f'Chromium did not open the page within {START_TIMEOUT:.0f} s')
 
 
 # ------------------------------------------------ inside another page

@@ -126,8 +126,23 @@ class Scene:
 
     def framing(self, report: StepReport) -> Camera:
         """Return a camera that sees all of the robot as it is at the end of a step."""
-        frame = SceneFrame(self._buffers, report)
-        return framing(self._meshes.bodies, frame.joints).moved(self.offset)
+        bodies = self._meshes.bodies
+        if not bodies:
+            return Camera((2.0, -2.0, 1.0), (0.0, 0.0, 0.0)).moved(self.offset)
+        joints = SceneFrame(self._buffers, report).joints
+        own = np.array([body.placement for body in bodies])
+        place, wxyz = compose(joints[[body.joint for body in bodies]], own)
+        corners = []
+        for body, p, (w, x, y, z) in zip(bodies, place, wxyz, strict=True):
+            lowest, highest = body.surface.vertices.min(axis=0), body.surface.vertices.max(axis=0)
+            turn = pin.Quaternion(w, x, y, z).matrix()
+            corners += [p + turn @ np.where(side, highest, lowest) for side in np.ndindex(2, 2, 2)]
+        lowest, highest = np.min(corners, axis=0), np.max(corners, axis=0)
+        middle, radius = 0.5 * (lowest + highest), 0.5 * float(np.linalg.norm(highest - lowest))
+        distance = VIEW_DISTANCE * max(radius, 0.05)
+        x, y, z = (middle + distance * VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)).tolist()
+        a, b, c = middle.tolist()
+        return Camera((x, y, z), (a, b, c)).moved(self.offset)
 
     def close(self) -> None:
         """Take everything off the page."""
@@ -150,77 +165,60 @@ class Scene:
             bodies = tinted(bodies, colour)
         self._meshes = meshes = RobotMeshes(scene, f'{path}/meshes', bodies)
         add_ground(scene, f'{path}/ground', ground)
-        forces = ArrowLayer(scene, f'{path}/forces', 'force', colour)
         cones = Cones(scene, f'{path}/friction_cones')
-        normals = ArrowLayer(scene, f'{path}/normals', 'normal')
-        slip = ArrowLayer(scene, f'{path}/slip', 'slip', colour)
         trails = Trails(scene, f'{path}/slip_trails')
         polygons = LineLayer(
             scene, f'{path}/support_polygon/outlines', COLOURS['support_polygon'], POLYGON_WIDTH
         )
         centres = Centres(scene, f'{path}/centre_of_mass', len(self._buffers.supports))
-        pairs = ArrowLayer(scene, f'{path}/pairs', 'pair_force', colour)
-        constraints = ArrowLayer(scene, f'{path}/constraints', 'constraint_force', colour)
         pushes = [ArrowLayer(scene, f'{path}/pushes', kind) for kind in ('push', 'push_torque')]
-        constraint_forces = ConstraintForces(robot)
+
+        def arrows(
+            layer: str, kind: str, of: Callable[[SceneFrame], Arrows], tint: Colour | None = None
+        ) -> Callable[[SceneFrame], None]:
+            node = ArrowLayer(scene, f'{path}/{layer}', kind, tint)
+            return lambda frame: node.show(of(frame))
 
         def show_pushes(frame: SceneFrame) -> None:
-            arrows = push_arrows(frame.wrenches, frame.origins).values()
-            for layer, ends in zip(pushes, arrows, strict=True):
-                layer.show(ends)
+            ends = push_arrows(frame.wrenches, frame.origins).values()
+            for layer, arrows in zip(pushes, ends, strict=True):
+                layer.show(arrows)
 
         return {
             'meshes': lambda frame: meshes.show(frame.joints),
-            'forces': lambda frame: forces.show(frame.arrows['force']),
+            'forces': arrows('forces', 'force', lambda frame: frame.arrows['force'], colour),
             'friction_cones': lambda frame: cones.show(frame.report.contacts),
-            'normals': lambda frame: normals.show(frame.arrows['normal']),
-            'slip': lambda frame: slip.show(frame.arrows['slip']),
+            'normals': arrows('normals', 'normal', lambda frame: frame.arrows['normal']),
+            'slip': arrows('slip', 'slip', lambda frame: frame.arrows['slip'], colour),
             'slip_trails': lambda frame: trails.show(frame.report),
-            'support_polygon': lambda frame: polygons.show(outline_sides(frame.supports)),
+            'support_polygon': lambda frame: polygons.show(frame.outlines),
             'centre_of_mass': lambda frame: centres.show(frame.supports),
-            'pairs': lambda frame: pairs.show(pair_arrows(frame.report.pairs)),
-            'constraints': lambda frame: constraints.show(constraint_forces.arrows(frame.report)),
+            'pairs': arrows(
+                'pairs', 'pair_force', lambda frame: pair_arrows(frame.report.pairs), colour
+            ),
+            'constraints': arrows(
+                'constraints', 'constraint_force', lambda frame: frame.constraint_forces, colour
+            ),
             'pushes': show_pushes,
         }
-
-
-class ConstraintForces:
-    """The forces of constraints that act at frames."""
-
-    def __init__(self, robot: RobotModel) -> None:
-        self._robot = robot
-        self._points: dict[str, ConstrainedPoint] = {}
-
-    def arrows(self, report: StepReport) -> Arrows:
-        """Return one arrow for each of these constraints."""
-        arrows = [Arrows(np.zeros((0, 3)), np.zeros((0, 3)))]
-        for constraint in filter(constrains_frame, report.constraints.described):
-            name = constraint.holds[0]
-            if name not in self._points:
-                self._points[name] = ConstrainedPoint(self._robot, constraint)
-            arrows.append(self._points[name].arrow(report, constraint))
-        start = np.concatenate([arrow.start for arrow in arrows])
-        return Arrows(start, np.concatenate([arrow.along for arrow in arrows]))
 
 
 # ------------------------------------------------ a step
 
 
 class KinematicsBuffers:
-    """Pinocchio data and support shapes of a robot, or of several that were joined."""
+    """Pinocchio data, support shapes and constrained points of a robot, or of several joined."""
 
     def __init__(self, robot: RobotModel, ground: Terrain) -> None:
         self.robot, self.data = robot, robot.pinocchio_model.createData()
         self.supports = [(part, SupportShapes(part.robot, ground)) for part in parts_of(robot)]
+        self.points: dict[str, ConstrainedPoint] = {}
 
 
 class SceneFrame:
-    """A step as the layers need it; each property is computed when it is first used.
+    """A step as the layers need it, until the next one is made of the same buffers.
 
-    Args:
-        buffers: used until the next frame is made of them.
-        report: of the step.
-        wrenches: external wrenches: frame to force [N] and torque [N m], world axes, (6,).
+    Each property is computed when it is first used.
     """
 
     def __init__(
@@ -229,14 +227,13 @@ class SceneFrame:
         report: StepReport,
         wrenches: Mapping[str, Array] = NO_WRENCHES,
     ) -> None:
-        self.report, self.wrenches = report, wrenches
-        self._robot, self._data, self._supports = buffers.robot, buffers.data, buffers.supports
-        pin.forwardKinematics(self._robot.pinocchio_model, self._data, report.q)
+        self.report, self.wrenches, self._buffers = report, wrenches, buffers
+        pin.forwardKinematics(buffers.robot.pinocchio_model, buffers.data, report.q)
 
     @cached_property
     def joints(self) -> Array:
         """Placements of the joints: position [m], quaternion x y z w, shape (njoints, 7)."""
-        return np.array([pin.SE3ToXYZQUAT(placement) for placement in self._data.oMi])
+        return np.array([pin.SE3ToXYZQUAT(placement) for placement in self._buffers.data.oMi])
 
     @cached_property
     def arrows(self) -> dict[str, Arrows]:
@@ -246,13 +243,32 @@ class SceneFrame:
     @cached_property
     def supports(self) -> list[SupportShape]:
         """Support polygon and centre of mass of each robot."""
-        return [shapes.of(RobotView(self.report, part)) for part, shapes in self._supports]
+        return [shapes.of(RobotView(self.report, part)) for part, shapes in self._buffers.supports]
 
-    @cached_property
+    @property
+    def constraint_forces(self) -> Arrows:
+        """The force of each constraint that acts at a frame."""
+        points, arrows = self._buffers.points, [Arrows(np.zeros((0, 3)), np.zeros((0, 3)))]
+        for constraint in filter(constrains_frame, self.report.constraints.described):
+            name = constraint.holds[0]
+            if name not in points:
+                points[name] = ConstrainedPoint(self._buffers.robot, constraint)
+            arrows.append(points[name].arrow(self.report, constraint))
+        start = np.concatenate([arrow.start for arrow in arrows])
+        return Arrows(start, np.concatenate([arrow.along for arrow in arrows]))
+
+    @property
+    def outlines(self) -> Array:
+        """Sides of all support polygons [m], (n, 2, 3)."""
+        lines = [shape.outline for shape in self.supports if len(shape.outline) > 1]
+        sides = [np.stack([line[:-1], line[1:]], axis=1) for line in lines]
+        return np.concatenate([NO_LINES, *sides])
+
+    @property
     def origins(self) -> dict[str, Array]:
         """Origins of the frames that are pushed [m], world, (3,)."""
-        frames = {name: sensor_frame(self._robot, name) for name in self.wrenches}
-        placements = self._data.oMi
+        frames = {name: sensor_frame(self._buffers.robot, name) for name in self.wrenches}
+        placements = self._buffers.data.oMi
         return {
             name: np.array((placements[frame.parentJoint] * frame.placement).translation)
             for name, frame in frames.items()
@@ -260,7 +276,6 @@ class SceneFrame:
 
 
 # ------------------------------------------------ camera
-
 
 VIEW_DIRECTION = np.array([0.66, -0.66, 0.36])
 """From the target to the camera: from the front left, a little from above."""
@@ -304,49 +319,22 @@ class Camera:
         return np.array([w, x, y, z])
 
 
-def framing(bodies: Sequence[Body], joints: Array) -> Camera:
-    """Return a camera that sees all bodies at these joint placements (njoints, 7)."""
-    if not bodies:
-        return Camera((2.0, -2.0, 1.0), (0.0, 0.0, 0.0))
-    own = np.array([body.placement for body in bodies])
-    place, wxyz = compose(joints[[body.joint for body in bodies]], own)
-    corners = []
-    for body, p, (w, x, y, z) in zip(bodies, place, wxyz, strict=True):
-        lowest, highest = body.surface.vertices.min(axis=0), body.surface.vertices.max(axis=0)
-        turn = pin.Quaternion(w, x, y, z).matrix()
-        corners += [p + turn @ np.where(side, highest, lowest) for side in np.ndindex(2, 2, 2)]
-    lowest, highest = np.min(corners, axis=0), np.max(corners, axis=0)
-    middle, radius = 0.5 * (lowest + highest), 0.5 * float(np.linalg.norm(highest - lowest))
-    distance = VIEW_DISTANCE * max(radius, 0.05)
-    x, y, z = (middle + distance * VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)).tolist()
-    a, b, c = middle.tolist()
-    return Camera((x, y, z), (a, b, c))
-
-
 class SceneOffset:
-    """The offset of a scene with which its robot, or the first of several, stays in the picture.
+    """The offset of a scene [m], (3,), with which its robot, or the first, stays in the picture.
 
     The scene moves, not the camera, which the browser turns and moves at any time.
-
-    Attributes:
-        offset: origin of the world in the page [m], (3,).
     """
 
     def __init__(self, robot: RobotModel, q: Array) -> None:
-        self._level = 2 if robot.floating_base else 0
-        self._home = self._place(q)
+        self._home = q[: 2 if robot.floating_base else 0].copy()
         self.offset = np.zeros(3)
 
     def follow(self, q: Array, share: float = 1.0) -> None:
         """Move a share of the way to the horizontal offset of a robot at q (nq,)."""
-        there = self._home - self._place(q)
+        there, level = np.zeros(3), len(self._home)
+        there[:level] = self._home - q[:level]
         if np.abs(there).max() < MAX_OFFSET:
             self.offset = self.offset + share * (there - self.offset)
-
-    def _place(self, q: Array) -> Array:
-        place = np.zeros(3)
-        place[: self._level] = q[: self._level]
-        return place
 
 
 def whole_run(cameras: Sequence[Camera]) -> Camera:
@@ -362,7 +350,6 @@ def whole_run(cameras: Sequence[Camera]) -> Camera:
 
 
 # ------------------------------------------------ layers
-
 
 RGB = tuple[int, int, int]
 NO_LINES = np.zeros((0, 2, 3))
@@ -399,26 +386,21 @@ class Switches(MutableMapping[str, bool]):
         self._nodes, self._on_show = nodes, on_show
 
     def __getitem__(self, name: str) -> bool:
-        """Return whether a layer is visible."""
         return bool(self._node(name).visible)
 
     def __setitem__(self, name: str, visible: bool) -> None:
-        """Show or hide a layer."""
         node = self._node(name)
         if visible and not node.visible:
             self._on_show(name)
         node.visible = bool(visible)
 
     def __delitem__(self, name: str) -> None:
-        """Raise: layers cannot be removed."""
         raise TypeError(f'layer {name!r} cannot be removed, only hidden')
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names."""
         return iter(self._nodes)
 
     def __len__(self) -> int:
-        """Return the number of layers."""
         return len(self._nodes)
 
     def _node(self, name: str) -> Any:
@@ -472,16 +454,14 @@ PLANE_SIZE, CELL = 40.0, 0.25
 
 def add_ground(scene: viser.SceneApi, path: str, ground: Terrain) -> None:
     """Add the ground in its real shape and the borders of its regions; they never move."""
-    plane = one_plane(ground)
-    if plane is not None:
+    if (plane := one_plane(ground)) is not None:
         normal, offset = plane
         xyzw = turned_to(normal[None])[0]
         scene.add_grid(
             f'{path}/plane', PLANE_SIZE, PLANE_SIZE, plane='xy', cell_size=CELL,
             section_size=4.0 * CELL, cell_color=(214, 214, 210), section_color=(186, 186, 182),
             plane_color=rgb(PLANE_COLOUR), plane_opacity=1.0, fade_distance=PLANE_SIZE,
-            shadow_opacity=0.3,
-            wxyz=xyzw[[3, 0, 1, 2]], position=offset * normal,
+            shadow_opacity=0.3, wxyz=xyzw[[3, 0, 1, 2]], position=offset * normal,
         )  # fmt: skip
     else:
         shape = ground_surface(ground)
@@ -525,13 +505,6 @@ class RobotMeshes:
         for node, places in self._nodes:
             node.batched_positions = position[places].astype(np.float32)
             node.batched_wxyzs = wxyz[places].astype(np.float32)
-
-
-def outline_sides(supports: Sequence[SupportShape]) -> Array:
-    """Return the sides of all support polygons, (n, 2, 3) [m]."""
-    lines = [shape.outline for shape in supports if len(shape.outline) > 1]
-    sides = [np.stack([line[:-1], line[1:]], axis=1) for line in lines]
-    return np.concatenate([np.zeros((0, 2, 3)), *sides])
 
 
 class Centres:
@@ -614,7 +587,6 @@ class Trails:
 
 # ------------------------------------------------ the handle that drags a frame
 
-
 HANDLE_SIZE = 0.15
 """Length of its arrows [m]."""
 
@@ -624,31 +596,22 @@ class DragHandle:
 
     Events of the browser only move the handle. The thread that draws calls `act`, so that the end
     of a drag never comes before its last motion.
-
-    Attributes:
-        frame: its name; '' where there is none.
-        offset: origin of the world in the page [m], (3,).
     """
 
     def __init__(self, server: viser.ViserServer, session: Session) -> None:
         self._session = session
-        self.frame = next(iter(session.capabilities.frames), '')
+        self.frame = next(iter(session.capabilities.frames), '')  # its name; '' without one
         self._pulled = ''
         self._dragged = False
         self._model: pin.Model = None
-        self.offset = np.zeros(3)
+        self.offset = np.zeros(3)  # origin of the world in the page [m]
         self._gizmo = server.scene.add_transform_controls(
             '/handle', scale=HANDLE_SIZE, disable_rotations=True, depth_test=False, visible=False
         )
         self._gizmo.on_update(self._on_update)
 
-    @property
-    def visible(self) -> bool:
-        """Whether it is visible; can be set."""
-        return bool(self._gizmo.visible)
-
-    @visible.setter
-    def visible(self, visible: bool) -> None:
+    def show(self, visible: bool) -> None:
+        """Show it, or hide it."""
         self._gizmo.visible = visible and bool(self.frame)
 
     async def _on_update(self, event: Any) -> None:
@@ -658,7 +621,7 @@ class DragHandle:
     @property
     def dragged(self) -> bool:
         """Whether it is dragged in a browser."""
-        return self._dragged and self.visible
+        return self._dragged and bool(self._gizmo.visible)
 
     @property
     def acts(self) -> bool:
@@ -675,7 +638,7 @@ class DragHandle:
 
     def follow(self, robot: RobotModel, q: Array) -> None:
         """Move to the frame at q (nq,), unless the handle is dragged."""
-        if self.visible and not self._dragged:
+        if self._gizmo.visible and not self._dragged:
             model = robot.pinocchio_model
             if model is not self._model:
                 self._model, self._data = model, model.createData()

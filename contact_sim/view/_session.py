@@ -7,7 +7,8 @@ once; the subclass only says how commands are executed: between two steps of a t
 A setting that is one attribute of `Simulator` is one field of `Settings` with an `Option`. Its
 input in the panel, `Session.set`, and the parameter of the node follow from that line.
 
-Below: the controllers that a page can start, and the spring with which it drags a frame.
+Below: the controllers that a page can start, the spring with which it drags a frame, and the
+session of a simulation in this process.
 """
 # ruff: noqa: B027 - commands have no body, `command` gives them one
 
@@ -16,6 +17,9 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import queue
+import threading
+import time
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -27,17 +31,26 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
-from contact_sim._validation import check_of, checked
+from contact_sim._validation import check_of, checked, count, number_within, positive, shaped
 from contact_sim.collision._terrain import Terrain
-from contact_sim.control._legs import Controller, EffortFunction, can_move_its_feet, effort_of
+from contact_sim.contact_models import contact_models
+from contact_sim.control._inverse_dynamics import (
+    Controller,
+    EffortFunction,
+    can_move_its_feet,
+    effort_of,
+)
 from contact_sim.control._stance import BaseMotion, Stance
 from contact_sim.control._trot import Trot
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, NonFiniteState, UnknownName, shown
 from contact_sim.robot._actuators import holding
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._standing_pose import STANDING
 from contact_sim.simulation._report import StepReport
+from contact_sim.simulation._running import Pacer, PushSchedule, Request
 from contact_sim.simulation._simulator import Simulator
+from contact_sim.simulation._state import lift
 
 HOLD = 'hold'
 """The default controller: joint PD that holds the pose."""
@@ -107,6 +120,7 @@ OPTIONS: dict[str, Option] = {
     if 'option' in setting.metadata
 }
 """The settings that are an attribute of `Simulator`, by their field of `Settings`."""
+SETTING_TYPES = typing.get_type_hints(Settings)
 
 
 def option_values(sim: Simulator) -> dict[str, Any]:
@@ -172,22 +186,19 @@ class Session(ABC):
     Commands return once they are done, between two steps, and may be called from any thread; a
     command that cannot be done raises a ContactSimError and changes nothing. `latest` is for the
     one thread that draws: it solves shadow models there.
+
+    Attributes:
+        robot: the simulated robot.
+        ground: the terrain.
+        capabilities: the contact models, poses, controllers and frames to choose from.
     """
 
-    @property
-    @abstractmethod
-    def robot(self) -> RobotModel:
-        """The simulated robot."""
+    robot: RobotModel
+    ground: Terrain
+    capabilities: Capabilities
 
-    @property
-    @abstractmethod
-    def ground(self) -> Terrain:
-        """The terrain."""
-
-    @property
-    @abstractmethod
-    def capabilities(self) -> Capabilities:
-        """The contact models, poses, controllers and frames to choose from."""
+    def __init__(self) -> None:
+        self._messages: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     @abstractmethod
     def settings(self) -> Settings:
@@ -197,9 +208,12 @@ class Session(ABC):
     def latest(self) -> DisplayedStep:
         """Return the newest step; its report is the same object as long as there is none."""
 
-    @abstractmethod
     def take_messages(self) -> list[str]:
         """Return the messages of the session to the user since the last call."""
+        messages = []
+        while not self._messages.empty():
+            messages.append(self._messages.get())
+        return messages
 
     @abstractmethod
     def close(self) -> None:
@@ -295,7 +309,7 @@ class Session(ABC):
         """
         if name not in OPTIONS:
             raise UnknownName('setting', name, OPTIONS)
-        check = check_of(_setting_types()[name])
+        check = check_of(SETTING_TYPES[name])
         self.execute('set', {'name': name, 'value': check(name, value) if check else value})
 
     def set_contact_model(self, name: str) -> None:
@@ -337,11 +351,6 @@ class Session(ABC):
         """Command a velocity [m/s], [m/s], [rad/s]; controllers with a velocity follow it."""
 
 
-@functools.cache
-def _setting_types() -> dict[str, Any]:
-    return typing.get_type_hints(Settings)
-
-
 # ------------------------------------------------ controllers that a page can start
 
 STANCES = {'stand': 'hold', 'squat': 'squat', 'sway': 'sway'}
@@ -371,17 +380,6 @@ class Running:
         """Command forward and sideways velocity [m/s] and turn [rad/s]."""
         if hasattr(self._controller, 'velocity'):
             self._controller.velocity = velocity
-
-
-def joint_hold(robot: RobotModel, pose: Array) -> EffortFunction:
-    """Return joint PD with the robot's default gains that holds a pose q (nq,)."""
-    command = holding(robot.joint_positions(pose), *robot.default_gains)
-
-    def effort(time: float, q: Array, v: Array) -> Array:
-        position, velocity = robot.joint_positions(q), robot.joint_velocities(v)
-        return command.effort_at(position, velocity, robot.continuous_joints)
-
-    return effort
 
 
 class Motions:
@@ -431,7 +429,14 @@ class Motions:
             return Running(Trot(self._robot))
         if name in STANCES:
             return Running(Stance(self._robot, BaseMotion(STANCES[name], amplitude, frequency)))
-        return Running(joint_hold(self._robot, pose))
+        robot = self._robot
+        command = holding(robot.joint_positions(pose), *robot.default_gains)
+
+        def hold(time: float, q: Array, v: Array) -> Array:
+            position, velocity = robot.joint_positions(q), robot.joint_velocities(v)
+            return command.effort_at(position, velocity, robot.continuous_joints)
+
+        return Running(hold)
 
 
 def own_controller(place: str) -> tuple[str, Maker]:
@@ -467,19 +472,7 @@ AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 class Spring:
-    """A spring between a frame and a point of the world.
-
-    Args:
-        robot: with the frame.
-        frame: at whose origin the spring acts.
-        target: other end of the spring [m], world, shape (3,).
-        q: configuration at the start, shape (nq,).
-
-    Attributes:
-        frame: its name.
-        target: can be assigned.
-        mass: m [kg].
-    """
+    """A spring between the origin of a frame and a target in the world [m], (3,)."""
 
     def __init__(self, robot: RobotModel, frame: str, target: Array, q: Array) -> None:
         self._model = model = robot.pinocchio_model
@@ -490,7 +483,7 @@ class Spring:
         upper = np.triu(pin.computeMinverse(model, self._data, q))
         mobility = jacobian @ (upper + np.triu(upper, 1).T) @ jacobian.T
         largest = float(np.linalg.eigvalsh(mobility)[-1])
-        self.mass = 1.0 / largest if largest > 0.0 else 0.0
+        self.mass = 1.0 / largest if largest > 0.0 else 0.0  # [kg], at this q
 
     def wrench(self, q: Array, v: Array) -> Array:
         """Return force [N] and torque [N m] at the frame's origin, world axes, shape (6,)."""
@@ -500,3 +493,289 @@ class Spring:
         velocity = pin.getFrameVelocity(model, data, self._id, AXES).linear
         force = self.mass * (RATE**2 * (self.target - position) - 2.0 * RATE * velocity)
         return np.array([*force, 0.0, 0.0, 0.0])
+
+
+# ------------------------------------------------ a simulation in this process
+
+MAX_SPEED = 1000.0
+"""Largest speed that can be commanded [-]."""
+MAX_HEIGHT = 1000.0
+"""Largest height of a drop [m]."""
+MAX_SLEEP = 0.02
+"""Wall seconds after which a sleeping thread looks at requests again."""
+YIELD_STEPS = 8
+"""Steps after which a thread that never sleeps lets others in."""
+
+
+class LiveSession(Session):
+    """A simulation that runs in a thread of its own, and takes commands between two steps.
+
+    Args:
+        sim: the simulation; nobody else touches it as long as the session lasts.
+        motions: the controllers that can be started; None: those of the package.
+        speed: simulated over wall time, 0: as fast as possible.
+        paused: whether time is stopped at first.
+
+    Raises:
+        InvalidInput: a speed that cannot be.
+    """
+
+    @checked
+    def __init__(
+        self,
+        sim: Simulator,
+        motions: Motions | None = None,
+        speed: float = 1.0,
+        paused: bool = False,
+    ) -> None:
+        super().__init__()
+        factor = number_within('speed', speed, MAX_SPEED)
+        self._sim, self._motions = sim, motions or Motions(sim.robot)
+        self.robot, self.ground = sim.robot, sim.terrain
+        frames = self.robot.pinocchio_model.frames
+        links = [f.name for f in frames if f.type == pin.FrameType.BODY and f.parentJoint > 0]
+        self.capabilities = Capabilities(
+            contact_models(), self.robot.reference_configurations, self._motions.names,
+            tuple(links),
+        )  # fmt: skip
+        self._controller, self._motion = HOLD, (AMPLITUDE, FREQUENCY)
+        self._pose, self._velocity = STANDING, (0.0, 0.0, 0.0)
+        self._displayed = DisplayedStep(sim.last_report)
+        self._run = SimulationThread(sim, self._started(HOLD), self._hold_instead, factor, paused)
+
+    def _started(self, name: str) -> Running:
+        """Return a controller that begins now."""
+        pose = self.robot.reference_configuration(self._pose)
+        running = self._motions.start(name, pose, *self._motion)
+        running.follow(self._velocity)
+        return running
+
+    def _hold_instead(self, reason: str) -> Running:
+        """Return the controller that holds the pose, and tell why the other one has ended."""
+        self._messages.put(
+            f'controller {self._controller} ended at t = {self._sim.time:.3f} s: {reason}'
+        )
+        self._controller = HOLD
+        return self._started(HOLD)
+
+    # ---------------------------------------------------------------- what is displayed
+
+    def settings(self) -> Settings:
+        """Return the settings in force."""
+        return Settings(
+            **option_values(self._sim), speed=self._run.pacer.factor, pose=self._pose,
+            controller=self._controller, velocity=self._velocity, paused=self._run.paused,
+        )  # fmt: skip
+
+    def latest(self) -> DisplayedStep:
+        """Return the newest step, with the shadows solved here; for one thread."""
+        run, shadows = self._run, self._displayed.shadows
+        report, wrenches = run.newest
+        if report is not self._displayed.report:
+            solved = report.shadows.items()
+            shadows = {name: shadow.step for name, shadow in solved if shadow.finite}
+        self._displayed = DisplayedStep(
+            report, wrenches, shadows, run.take_step_seconds(), run.pacer.measured, run.failure
+        )
+        return self._displayed
+
+    def close(self) -> None:
+        """End the session."""
+        self._run.close()
+
+    # ---------------------------------------------------------------- commands
+    #
+    # `_on_<name>` runs in the thread of the simulation, between two steps.
+
+    def execute(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Run a command between two steps and wait until it is done, see `Session.execute`."""
+        handler = getattr(self, f'_on_{name}')
+        self._run.between_steps(lambda: handler(**arguments))
+
+    def _on_pause(self, paused: bool = True) -> None:
+        self._run.paused = paused
+        self._run.pacer.restart(self._sim.time)
+
+    def _on_resume(self) -> None:
+        self._on_pause(False)
+
+    def _on_step(self, steps: int) -> None:
+        run, number = self._run, count('steps', steps)
+        run.paused, end = True, run.steps + number
+        while run.steps < end and not run.failure:
+            run.step()
+        if run.failure:
+            raise NonFiniteState(run.failure)
+
+    def _on_set_speed(self, speed: float) -> None:
+        self._run.pacer.restart(self._sim.time, number_within('speed', speed, MAX_SPEED))
+
+    def _on_drop(self, height: float) -> None:
+        self._on_reset(number_within('height', height, MAX_HEIGHT))
+
+    def _on_set_pose(self, pose: str) -> None:
+        self._on_reset(pose=pose)
+
+    def _on_reset(self, height: float = 0.0, pose: str | None = None) -> None:
+        sim, pose = self._sim, self._pose if pose is None else pose
+        q = sim.standing_configuration(pose).copy()
+        lift(sim.robot, q, sim.terrain, height)
+        sim.reset(sim.assembled(q))
+        self._pose = pose
+        self._run.restart(self._started(self._controller))
+
+    def _on_push(
+        self, frame: str, force: Sequence[float], torque: Sequence[float], duration: float
+    ) -> None:
+        wrench = np.concatenate([shaped('force', force, 3), shaped('torque', torque, 3)])
+        steps = max(1, round(positive('duration', duration, 's') / self._sim.time_step))
+        find_frame(self.robot.pinocchio_model, frame)
+        self._run.pushes.add(frame, wrench, self._run.steps + steps)
+
+    def _on_drag(self, frame: str, target: Sequence[float] | None) -> None:
+        run = self._run
+        if target is None:
+            run.spring = None
+            return
+        place = shaped('target', target, 3)
+        if run.spring is not None and run.spring.frame == frame:
+            run.spring.target = place
+        else:
+            run.spring = Spring(self.robot, frame, place, self._sim.q)
+
+    def _on_set(self, name: str, value: object) -> None:
+        setattr(self._sim, OPTIONS[name].attribute, value)
+
+    def _on_set_controller(self, name: str, amplitude: float, frequency: float) -> None:
+        before, self._motion = self._motion, (amplitude, frequency)
+        try:
+            self._run.controller = self._started(name)
+        except Exception:
+            self._motion = before
+            raise
+        self._controller = name
+
+    def _on_set_velocity(self, forward: float, sideways: float, turn: float) -> None:
+        self._velocity = forward, sideways, turn
+        self._run.controller.follow(self._velocity)
+
+
+class SimulationThread:
+    """A thread that steps one simulation under one controller.
+
+    All attributes belong to the thread: others read them, and change them in `between_steps`.
+    """
+
+    def __init__(
+        self,
+        sim: Simulator,
+        controller: Running,
+        fall_back: Callable[[str], Running],
+        speed: float,
+        paused: bool,
+    ) -> None:
+        self.sim, self.controller, self._fall_back = sim, controller, fall_back
+        self.pacer, self.paused = Pacer(speed), paused
+        self.steps = 0  # taken so far, not reset
+        self.pushes = PushSchedule()  # external wrenches until steps of the number `steps`
+        self.spring: Spring | None = None
+        self.failure = ''  # why no step can be taken until a reset
+        # the last step and the external wrenches in it, frame to force and torque, (6,)
+        self.newest: tuple[StepReport, dict[str, Array]] = sim.last_report, {}
+        self._spent, self._timed, self._mean = 0.0, 0, 0.0
+        self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        self._ended = False
+        self._thread = threading.Thread(target=self._run, name='simulation', daemon=True)
+        self._thread.start()
+
+    # ---------------------------------------------------------------- for other threads
+
+    def close(self) -> None:
+        """End the thread; pending requests are dropped."""
+        self._ended = True
+        self._thread.join()
+
+    def between_steps(self, action: Callable[[], None]) -> None:
+        """Have the thread run an action between two steps; wait, and raise what it raises."""
+        request = Request(action)
+        self._requests.put(request)
+        while not request.done.wait(0.1):
+            if not self._thread.is_alive() and request.withdraw():
+                raise InvalidInput('the session has ended')
+        if request.error is not None:
+            raise request.error
+
+    def take_step_seconds(self) -> float:
+        """Return the mean wall time of the steps since the last call [s], as before if none."""
+        spent, timed = self._spent, self._timed
+        self._spent, self._timed = 0.0, 0
+        if timed:
+            self._mean = spent / timed
+        return self._mean
+
+    # ---------------------------------------------------------------- between two steps
+
+    def restart(self, controller: Running) -> None:
+        """Go on from a state that no step has led to."""
+        self.controller, self.spring, self.failure = controller, None, ''
+        self.pushes.clear()
+        self.newest = self.sim.last_report, {}
+        self.pacer.restart(self.sim.time)
+
+    def step(self) -> None:
+        """Take a step; where that cannot be, `failure` says why."""
+        wrenches = self.pushes.acting(self.steps)
+        if self.spring is not None:
+            frame, force = self.spring.frame, self.spring.wrench(self.sim.q, self.sim.v)
+            wrenches[frame] = wrenches.get(frame, np.zeros(6)) + force
+        begin = time.perf_counter()
+        try:
+            report = self._controlled_step(wrenches)
+        except Exception as error:  # also what a constraint of the user raises
+            known = isinstance(error, NonFiniteState)
+            self.failure = str(error) if known else f'{type(error).__name__}: {error}'
+            return
+        self._spent += time.perf_counter() - begin
+        self._timed += 1
+        self.steps += 1
+        self.newest = report, wrenches
+
+    def _controlled_step(self, wrenches: dict[str, Array]) -> StepReport:
+        """Take a step under the controller, or under another where it has no efforts."""
+        sim = self.sim
+        q, v = sim.q, sim.v
+        try:
+            return sim.step(self.controller.effort(sim.time, q, v), wrenches)
+        except NonFiniteState:
+            raise
+        except Exception as error:  # whatever a controller raises, or invalid efforts
+            self.controller = self._fall_back(f'{type(error).__name__}: {error}')
+            return sim.step(self.controller.effort(sim.time, q, v), wrenches)
+
+    # ---------------------------------------------------------------- the loop
+
+    def _run(self) -> None:
+        self.pacer.restart(self.sim.time)
+        while not self._ended:
+            if self.paused or self.failure:
+                self._serve(MAX_SLEEP)
+                self.pacer.restart(self.sim.time)
+                continue
+            self._serve(0.0)
+            ahead = self.pacer.wait(self.sim.time + self.sim.time_step)
+            if ahead > MAX_SLEEP:
+                time.sleep(MAX_SLEEP)
+                continue
+            if ahead > 0.0 or self.steps % YIELD_STEPS == 0:
+                time.sleep(ahead)
+            if not (self.paused or self.failure):
+                self.step()
+
+    def _serve(self, patience: float) -> None:
+        """Do what was requested; wait for it up to `patience` [s]."""
+        try:
+            while True:
+                self._requests.get(patience > 0.0, patience).serve()
+                patience = 0.0
+        except queue.Empty:
+            pass

@@ -5,7 +5,7 @@ import pytest
 
 from contact_sim import Simulator, load_robot
 from contact_sim.constraints import Baumgarte, FrameAnchor, JointLock, PointAnchor
-from contact_sim.constraints._table import constraint_from_dict, constraint_to_dict
+from contact_sim.constraints._constraint_rows import constraint_from_dict, constraint_to_dict
 from contact_sim.errors import InvalidInput
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.simulation._simulator import resume

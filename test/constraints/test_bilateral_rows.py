@@ -19,7 +19,7 @@ from contact_sim.constraints import (
     LoopClosure,
     PointAnchor,
 )
-from contact_sim.constraints._table import constraint_from_dict, constraint_to_dict
+from contact_sim.constraints._constraint_rows import constraint_from_dict, constraint_to_dict
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.step._bilateral_rows import PythonConstraints

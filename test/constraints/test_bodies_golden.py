@@ -6,10 +6,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from linkages import chain, double_pendulum
+from robots import centroidal_momentum
 
 from contact_sim import Hybrid, RobotModel, Simulator
 from contact_sim.constraints import Baumgarte, Holonomic, LoopClosure, PointAnchor
-from contact_sim.dynamics._energy import centroidal_momentum
 
 NO_EFFORT = np.zeros(0)
 

@@ -11,8 +11,7 @@ from scipy.optimize import linprog, nnls
 
 from contact_sim import load_robot
 from contact_sim.control import Stance, Trot
-from contact_sim.control._inverse_dynamics import InverseDynamicsQP
-from contact_sim.control._legs import STILL, LeggedDynamics
+from contact_sim.control._inverse_dynamics import STILL, InverseDynamicsQP, LeggedDynamics
 from contact_sim.control._stance import BaseGains, BaseReference, base_acceleration, turned
 from contact_sim.control._trot import footholds
 from contact_sim.errors import SingularLegs

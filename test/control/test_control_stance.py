@@ -6,7 +6,7 @@ import pytest
 
 from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
 from contact_sim.control import Stance
-from contact_sim.control._legs import LeggedDynamics
+from contact_sim.control._inverse_dynamics import LeggedDynamics
 from contact_sim.control._stance import BaseMotion
 from contact_sim.support import stance_dynamics
 

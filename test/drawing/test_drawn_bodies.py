@@ -13,11 +13,11 @@ from contact_sim.drawing._body_meshes import (
     bodies_of,
     collada_parts,
     compose,
-    mesh_file,
     tinted,
     without_slivers,
 )
 from contact_sim.robot._catalogue import textbook_systems
+from contact_sim.robot._files import mesh_file
 
 
 def joints_at(robot, q):

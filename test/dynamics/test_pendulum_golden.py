@@ -12,7 +12,7 @@ from robots import point_mass, rigid_body
 from scipy.linalg import eigh
 
 from contact_sim import Hybrid, Simulator, load_robot
-from contact_sim.dynamics._energy import mechanical_energy
+from contact_sim.dynamics import mechanical_energy
 
 Q, V, EFFORT = np.array([0.3, -0.7]), np.array([1.1, -0.4]), np.array([0.5, -0.2])
 MASSES, LENGTHS, GRAVITY = (1.0, 2.0), (1.0, 0.5), 9.81

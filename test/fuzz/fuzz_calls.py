@@ -34,7 +34,7 @@ from contact_sim.maximal import MaximalSimulator
 from contact_sim.robot._model import RobotModel
 from contact_sim.terrain import HeightField, Region, Terraces, TriangleMesh
 from contact_sim.testing import TrajectoryFailure
-from contact_sim.view._live import LiveSession
+from contact_sim.view._session import LiveSession
 
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 README = DOCS.with_name('README.md')

@@ -20,9 +20,9 @@ from contact_sim.control._stance import BaseGains
 from contact_sim.control._trot import TrotTuning
 from contact_sim.replay import Recorder, Recording
 from contact_sim.replay._export import Targets
-from contact_sim.replay._timeline import Timeline
+from contact_sim.replay._replayer import Timeline
 from contact_sim.robot._actuators import holding
-from contact_sim.robot._joint_limits import PositionLimit
+from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.sensors import DelayedSensor, Encoders
 from contact_sim.step._problem import Cone, Interval
 from contact_sim.terrain import (
@@ -36,7 +36,7 @@ from contact_sim.terrain import (
     sub_terrain,
 )
 from contact_sim.testing import Trial, recorded_trajectory
-from contact_sim.view._live import LiveSession
+from contact_sim.view._session import LiveSession
 
 STAIRS = {
     'type': 'pyramid_stairs', 'step_height_range': (0.05, 0.2), 'step_width': 0.3,

@@ -19,9 +19,9 @@ from rclpy.exceptions import (
 from rclpy.parameter import Parameter
 
 from contact_sim.parameters import declared_parameters
-from contact_sim.ros._node import SimulationNode
 from contact_sim.ros._parameters import PARAMETER_GROUPS
 from contact_sim.ros._processes import isolated_environment
+from contact_sim.ros.simulation_node import SimulationNode
 
 OURS = {'robot': 'quadruped', 'record': ''}
 """What stays as it is: other robots take long to load, and files are tried elsewhere."""

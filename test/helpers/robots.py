@@ -90,6 +90,11 @@ def pose(x: float = 0.0, y: float = 0.0, z: float = 0.0, yaw: float = 0.0) -> np
     return np.array([x, y, z, 0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2)])
 
 
+def centroidal_momentum(model: pin.Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return linear [N s] and angular momentum about the centre of mass [N m s], world, (6,)."""
+    return np.array(pin.computeCentroidalMomentum(model, model.createData(), q, v).vector)
+
+
 def world_velocity(sim: Simulator) -> np.ndarray:
     """Return the linear velocity of the base [m/s], world axes."""
     return np.array(pin.Quaternion(*sim.q[[6, 3, 4, 5]]).matrix() @ sim.v[:3])

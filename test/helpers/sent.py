@@ -1,9 +1,8 @@
 """Messages as subscribers get them: bytes of our own writer, read by rclpy."""
 
 from contact_sim.ros._publishers import message_class
-from contact_sim.topics._cdr import encoder
 from contact_sim.topics._markers import marker_array
-from contact_sim.topics._sinks import Channel
+from contact_sim.topics._messages import Channel, encoder
 from contact_sim.topics._table import MARKERS, SOLVER_STATE
 
 

@@ -7,6 +7,7 @@ from robots import (
     StandingController,
     axle,
     ball,
+    centroidal_momentum,
     cube,
     point_mass,
     pose,
@@ -18,7 +19,7 @@ from scipy.optimize import brentq
 
 from contact_sim import Hybrid, InclinedPlane, InvalidInput, Plane, Simulator, load_robot
 from contact_sim.contact_models.hybrid._impacts import IMPACT_LAWS
-from contact_sim.dynamics._energy import centroidal_momentum, mechanical_energy
+from contact_sim.dynamics import mechanical_energy
 from contact_sim.step._problem import SolverStatus
 
 GRAVITY = 9.81

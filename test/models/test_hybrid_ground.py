@@ -8,7 +8,7 @@ from scipy.special import ellipk
 
 from contact_sim import Hybrid, Simulator
 from contact_sim.collision._terrain import CylinderGround, Planes, SphereGround
-from contact_sim.dynamics._energy import mechanical_energy
+from contact_sim.dynamics import mechanical_energy
 
 GRAVITY = 9.81
 NO_EFFORT = np.zeros(0)

@@ -11,7 +11,7 @@ from problems import (
 )
 
 from contact_sim import ContactProblem, InvalidInput, Ncp, law_residuals
-from contact_sim.solvers._cone_admm import admm
+from contact_sim.solvers._cone_methods import admm
 from contact_sim.solvers._cone_problem import Rows
 from contact_sim.step._problem import SolverStatus
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from robots import StandingController, cube, pose, rigid_body
+from robots import StandingController, centroidal_momentum, cube, pose, rigid_body
 
 from contact_sim import Simulator, load_robot
-from contact_sim.dynamics._energy import centroidal_momentum, mechanical_energy
+from contact_sim.dynamics import mechanical_energy
 from contact_sim.dynamics._integration import INTEGRATORS
 
 GRAVITY = 9.81

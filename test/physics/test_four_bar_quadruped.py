@@ -7,7 +7,7 @@ from robots import centre_of_mass_acceleration
 
 from contact_sim import Simulator, contact_models, load_robot
 from contact_sim.control import Stance, Trot
-from contact_sim.control._legs import LeggedDynamics
+from contact_sim.control._inverse_dynamics import LeggedDynamics
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.robot._actuators import holding
 

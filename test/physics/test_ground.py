@@ -9,8 +9,7 @@ from contact_sim import Simulator, Worlds, contact_models, load_robot, loose_box
 from contact_sim.collision._terrain import FieldGround, MeshGround
 from contact_sim.errors import InvalidInput
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.replay._archive import RecordingError
-from contact_sim.replay._header import ground_header, ground_of
+from contact_sim.replay._format import RecordingError, ground_header, ground_of
 from contact_sim.terrain import HeightField, Terraces, boxes, concatenate, united
 
 GRAVITY, STEP, RADIUS = 9.81, 1e-3, 0.1

@@ -18,7 +18,7 @@ from contact_sim import (
     law_residuals,
     load_robot,
 )
-from contact_sim.robot._joint_limits import PositionLimit
+from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.solvers._cone_problem import IMMOVABLE, NONFINITE, PULLING, worse_status
 from contact_sim.step._problem import STATUSES, Cone, Interval, SolverStatus
 

@@ -7,7 +7,7 @@ from urdf_texts import ONE_LEG, joint, link, robot
 
 from contact_sim import InvalidInput, RobotModel, Simulator, UnknownName, Worlds, load_robot
 from contact_sim.contact_models import CONTACT_MODELS
-from contact_sim.robot._joint_limits import PositionLimit
+from contact_sim.robot._coordinates import PositionLimit
 
 H, LOWER, UPPER = 1e-3, -0.7, 0.9
 RIGID = ('ncp', 'anitescu', 'lcp', 'null_space', 'hybrid')

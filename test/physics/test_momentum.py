@@ -17,7 +17,7 @@ from contact_sim import (
 )
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models._base import TimeSteppingModel
-from contact_sim.dynamics._energy import mechanical_energy
+from contact_sim.dynamics import mechanical_energy
 from contact_sim.dynamics._integration import INTEGRATORS
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.robot._actuators import JointCommand

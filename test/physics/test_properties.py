@@ -8,7 +8,7 @@ import pytest
 from problems import random_problem
 
 from contact_sim import Anitescu, ContactProblem, Lcp, Ncp, law_residuals
-from contact_sim.solvers._cone_admm import admm
+from contact_sim.solvers._cone_methods import admm
 from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, Rows
 from contact_sim.step._problem import STATUSES, ContactSolution, SolverReport
 

@@ -50,6 +50,7 @@ OLD = {
     'robot.parts': 'RobotPart',
     'robot.position_limits': 'PositionLimit',
     'robot.solids': 'Collisions Solid',
+    'ros.controllers.base': 'Controller ControllerNode run',
     'sensors.contact_flags': 'Switched',
     'sensors.line': 'Sample Sensor',
     'sensors.part_report': 'PartContacts PartPairs PartRecord',

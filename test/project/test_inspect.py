@@ -10,7 +10,7 @@ from urdf_texts import ONE_LEG, ONE_LEG_SRDF
 from contact_sim import load_robot
 from contact_sim.errors import ContactSimError
 from contact_sim.inspect.__main__ import main
-from contact_sim.inspect._report import (
+from contact_sim.inspect._inspection import (
     Source,
     inspect_robot,
     lines,

@@ -15,7 +15,7 @@ from exported import numbers, read_bag, stamp_of
 
 from contact_sim import InclinedPlane, Simulator, joined, load_robot, loose_box
 from contact_sim.errors import InvalidInput
-from contact_sim.replay import Recorder, Recording, _mcap, repeat
+from contact_sim.replay import Recorder, Recording, _export, repeat
 from contact_sim.replay.__main__ import main
 from contact_sim.replay._export import Targets, export
 
@@ -312,7 +312,7 @@ def test_parameters_that_cannot_be_are_named(parameters, said, tmp_path, capsys)
 def test_without_mcap_the_line_to_install_it_is_said(tmp_path, monkeypatch):
     sim = Simulator(load_robot('go1'))
     run(sim, tmp_path / 'run.npz', 2)
-    monkeypatch.setattr(_mcap, 'mcap_writer', None)
+    monkeypatch.setattr(_export, 'mcap_writer', None)
     with pytest.raises(InvalidInput, match=r"pip install 'contact_sim\[export\]'"):
         export(Recording(tmp_path / 'run.npz'), Targets(mcap=tmp_path / 'run.mcap'))
     assert [path.name for path in tmp_path.iterdir()] == ['run.npz']

@@ -12,7 +12,7 @@ pytest.importorskip('rosbags', reason='needs rosbags')
 
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from contact_sim.topics._cdr import DEFINITIONS, Constant, encoder, schema_text
+from contact_sim.topics._messages import DEFINITIONS, Constant, encoder, schema_text
 
 ROOT = [word for word in DEFINITIONS if word.endswith(('Array', 'Stamped', 'Message'))] + [
     'nav_msgs/Odometry', 'sensor_msgs/JointState', 'sensor_msgs/Imu', 'rosgraph_msgs/Clock',

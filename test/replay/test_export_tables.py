@@ -16,7 +16,7 @@ from contact_sim.errors import InvalidInput
 from contact_sim.replay import Recorder, Recording, _export
 from contact_sim.replay.__main__ import main
 from contact_sim.replay._export import Targets, export
-from contact_sim.step._residuals import Residuals
+from contact_sim.step._problem import Residuals
 
 STEPS = 30
 REPORTS = []

@@ -17,7 +17,7 @@ from contact_sim import InclinedPlane, InvalidInput, Ncp, NonFiniteState, Simula
 from contact_sim.collision._terrain import Planes, SphereGround
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.replay.__main__ import main
-from contact_sim.replay._archive import ArchiveWriter, RecordingError
+from contact_sim.replay._format import ArchiveWriter, RecordingError
 from contact_sim.replay._replayer import compare
 
 MODELS = contact_sim.contact_models()

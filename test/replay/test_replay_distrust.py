@@ -12,8 +12,7 @@ from urdf_texts import link, program, robot
 from contact_sim import Simulator, load_robot
 from contact_sim.errors import RobotDescriptionError
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.replay._archive import RecordingError
-from contact_sim.replay._header import description_hash, model_from
+from contact_sim.replay._format import RecordingError, description_hash, model_from
 
 
 def recorded(robot, path):

@@ -19,9 +19,8 @@ from contact_sim.replay._event_detection import (
     TOUCH_DOWN,
     Series,
     detect_events,
-    last,
 )
-from contact_sim.replay._timeline import SPACING, Timeline
+from contact_sim.replay._replayer import SPACING, Timeline
 
 GRAVITY, H = 9.81, 1e-3
 PUSHED = {'trunk': [60.0, -25.0, 0.0, 0.0, 1.0, 0.0]}
@@ -225,7 +224,8 @@ def test_a_post_that_tips_over_falls_once(tmp_path):
 
 
 def test_bins_of_a_long_series():
-    largest, latest = Series({'a': 'N'}, np.fmax, bins=4), Series({'a': 'N'}, last, bins=4)
+    largest = Series({'a': 'N'}, np.fmax, bins=4)
+    latest = Series({'a': 'N'}, lambda earlier, later: later, bins=4)
     for value in (3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0):
         largest.add(np.array([value]))
         latest.add(np.array([value]))

@@ -8,7 +8,7 @@ from urdf_texts import ONE_LEG, joint, link, robot
 
 from contact_sim import InvalidInput, RobotDescriptionError, RobotModel, UnknownName, load_robot
 from contact_sim.robot._actuators import ENDLESS, POSITIVE, quantities
-from contact_sim.robot._summary import describe_actuators
+from contact_sim.robot._model import describe_actuators
 
 LEG = load_robot(ONE_LEG)
 

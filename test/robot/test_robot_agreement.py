@@ -10,7 +10,7 @@ from urdf_texts import ONE_LEG, SPHERE, joint, link, robot
 
 from contact_sim import load_robot
 from contact_sim.errors import RobotDescriptionError
-from contact_sim.robot._catalogue import catalogue_entry, robot_file, robots, textbook_systems
+from contact_sim.robot._catalogue import CATALOGUE, robot_file, robots, textbook_systems
 from contact_sim.robot._urdf import build_model
 
 
@@ -31,7 +31,7 @@ def same(one, other):
 
 def test_a_blank_behind_a_mass_is_not_the_end_of_the_link():
     """Pinocchio alone makes 12.965 kg of go1 with this blank, and says so on stderr only."""
-    entry = catalogue_entry('go1')
+    entry = CATALOGUE['go1']
     text = robot_file(entry, entry.urdf).read_text()
     spoilt = text.replace('<mass value="0.135862"/>', '<mass value="0.135862 "/>')
     assert spoilt != text

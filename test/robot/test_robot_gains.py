@@ -7,23 +7,23 @@ import pinocchio as pin
 import pytest
 
 from contact_sim import ContactPoint, RobotModel, Simulator, joined, load_robot
-from contact_sim.robot._actuators import holding
-from contact_sim.robot._catalogue import catalogue_entry, robot_file
-from contact_sim.robot._gains import (
+from contact_sim.robot._actuators import (
     DAMPING_NUMBER,
     LEVEL,
     MARGIN,
     SAG,
     STIFFNESS_NUMBER,
     TIME_STEP,
+    holding,
     joint_mobility,
     largest_time_step,
     required_stiffness,
     stability_number,
 )
-from contact_sim.robot._summary import describe_gains, gain_table
+from contact_sim.robot._catalogue import CATALOGUE, robot_file
+from contact_sim.robot._model import describe_gains, gain_table
 
-ROBOTS = robot_file(catalogue_entry('go1'), catalogue_entry('go1').urdf).parents[2]
+ROBOTS = robot_file(CATALOGUE['go1'], CATALOGUE['go1'].urdf).parents[2]
 G = 9.81
 
 

@@ -18,7 +18,7 @@ from contact_sim import (
 )
 from contact_sim.constraints import JointCoupling, JointLock, LoopClosure
 from contact_sim.errors import RobotDescriptionError
-from contact_sim.robot._joint_limits import describe_limits
+from contact_sim.robot._model import describe_limits
 
 
 def gripper(more='<mimic joint="left" multiplier="-1.0" offset="0.1"/>'):

@@ -7,7 +7,7 @@ import numba
 import pytest
 
 from contact_sim.contact_models._ncp import Ncp
-from contact_sim.simulation import _compilation
+from contact_sim.simulation import _running
 from contact_sim.solvers._jit import progress
 
 
@@ -27,11 +27,11 @@ def test_lines_appear_while_the_block_runs_and_end_with_it(monkeypatch):
         if len(lines) == 2:
             two.set()
 
-    monkeypatch.setattr(_compilation.logger, 'warning', warning)
-    monkeypatch.setattr(_compilation, 'PATIENCE', 0.01)
-    monkeypatch.setattr(_compilation, 'INTERVAL', 0.01)
+    monkeypatch.setattr(_running.logger, 'warning', warning)
+    monkeypatch.setattr(_running, 'PATIENCE', 0.01)
+    monkeypatch.setattr(_running, 'INTERVAL', 0.01)
     before = set(threading.enumerate())
-    with _compilation.announced(Ncp.__module__):
+    with _running.announced(Ncp.__module__):
         (watch,) = set(threading.enumerate()) - before
         assert two.wait(60.0)
     watch.join(10.0)
@@ -40,7 +40,7 @@ def test_lines_appear_while_the_block_runs_and_end_with_it(monkeypatch):
 
 
 def test_a_fast_start_is_silent(caplog):
-    with caplog.at_level(logging.WARNING), _compilation.announced(Ncp.__module__):
+    with caplog.at_level(logging.WARNING), _running.announced(Ncp.__module__):
         pass
     assert not caplog.messages
 
@@ -60,7 +60,7 @@ def test_a_compilation_that_nobody_wants_any_more_is_given_up():
         asked.append(1)
         return len(asked) < 2
 
-    with pytest.raises(KeyboardInterrupt), _compilation.compiling_while(wanted):
+    with pytest.raises(KeyboardInterrupt), _running.compiling_while(wanted):
         outer(1)
     assert len(asked) == 2
     assert not inner.signatures

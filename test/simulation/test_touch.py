@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from contact_sim import InvalidInput, Planes, Simulator, UnknownName, load_robot
-from contact_sim.simulation._report import TouchGuard, normal_force, touching_links
-from contact_sim.testing._trajectory import TrajectoryFailure
+from contact_sim.simulation._report import TouchGuard
+from contact_sim.testing._trial import TrajectoryFailure
+from contact_sim.topics._robot_topics import touching_links
 
 GO1 = load_robot('go1')
 BODY = GO1.with_body_contacts(['trunk', 'FL_calf', 'RL_thigh'], most=8)
@@ -75,5 +76,7 @@ def test_links_have_the_points_of_their_geometry():
     points = [k for link in links for k in link.points]
     assert points == list(range(4, len(BODY.candidates)))
     contacts = SimpleNamespace(normal_force=np.arange(2.0 * len(BODY.candidates)))
-    report = SimpleNamespace(contacts=contacts)
-    assert normal_force(report, (0, 2), len(BODY.candidates)) == 0 + 1 + 4 + 5
+    report = SimpleNamespace(contacts=contacts, time=1.0)
+    thigh = links[2].points
+    touch = TouchGuard(BODY, ['RL_thigh']).touch(report)
+    assert touch.force == sum(2 * k + (2 * k + 1) for k in thigh)

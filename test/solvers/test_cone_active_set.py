@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from interpreted import interpreted
 
-from contact_sim.solvers._cone_active_set import (
+from contact_sim.solvers._cone_methods import (
     MIN_SLACK_SHARE,
     active_set_residual,
     fill_newton_system,

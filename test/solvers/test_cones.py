@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 from interpreted import interpreted
 from scipy.optimize import lsq_linear
 
-from contact_sim.solvers._cone_active_set import fill_newton_system, guess_active_set, take_step
-from contact_sim.solvers._cone_admm import admm
+from contact_sim.solvers._cone_methods import (
+    admm,
+    fill_newton_system,
+    guess_active_set,
+    take_step,
+)
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
     CONVERGED_BY_FALLBACK,

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from contact_sim.solvers._dense import eliminate_right_sides
-from contact_sim.solvers._qp import solve_qp
+from contact_sim.solvers._dense import eliminate_right_sides, solve_qp
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 TOLERANCE = 1e-9

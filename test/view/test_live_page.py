@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contact_sim import Simulator, load_robot
-from contact_sim.view._live import LiveSession
+from contact_sim.view._session import LiveSession
 
 viser = pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 pytestmark = pytest.mark.timeout(240)
@@ -22,7 +22,7 @@ PLOTS = """() => Object.values(window.__viserTestpoints?.uplots ?? {}).map(({cha
 def served(free_port):
     """Return the simulation of a page, its session and its address; time stands still."""
     from contact_sim.view._page import Page
-    from contact_sim.view._server import address_of, page_server
+    from contact_sim.view._process import address_of, page_server
 
     sim = Simulator(load_robot(NAME), 'sap')  # a first start compiles: not while a click waits
     sim.contact_model = 'ncp'

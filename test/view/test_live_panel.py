@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from contact_sim import Simulator, load_robot
-from contact_sim.view._live import LiveSession
+from contact_sim.view._session import LiveSession
 
 pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
@@ -22,7 +22,7 @@ def opened():
     from page_client import PageClient, wait_until
 
     from contact_sim.view._page import Page
-    from contact_sim.view._server import page_server
+    from contact_sim.view._process import page_server
 
     sim = Simulator(load_robot('quadruped'))
     session = LiveSession(sim, speed=0.5, paused=True)

@@ -47,7 +47,6 @@ def test_the_energy_of_a_fall():
     plots = Plots(gui)
     report = sim.step(np.zeros(0))
     plots.add(plotted_numbers(DisplayedStep(report, step_seconds=12e-6, real_time_factor=0.5)))
-    plots.draw()
     values = gui.values()
     loss = -0.5 * MASS * G**2 * H**2
     assert values['change'] == pytest.approx(loss, rel=1e-6)
@@ -64,7 +63,6 @@ def test_residuals_are_powers_of_ten_and_the_oldest_points_go():
     names = [name for plot in PLOTS for name in plot.series]
     for k in range(POINTS + 5):
         plots.add(dict.fromkeys(names, 0.0) | {'ncp [N s]': 1e-9, 'change': k, 'contact': np.nan})
-    plots.draw()
     assert gui.values()['ncp [N s]'] == pytest.approx(-9.0)
     energy = gui.plots['energy of a step [J]']
     time, change = energy.data[:2]

@@ -9,8 +9,7 @@ from robots import ball
 
 import contact_sim
 from contact_sim import InvalidInput, NonFiniteState, Simulator, UnknownName, load_robot
-from contact_sim.view._live import LiveSession
-from contact_sim.view._session import RATE, Motions, own_controller
+from contact_sim.view._session import RATE, LiveSession, Motions, own_controller
 
 G = 9.81
 

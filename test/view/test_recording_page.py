@@ -15,7 +15,7 @@ pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
 from contact_sim.view.__main__ import main
 from contact_sim.view._playback import Playback, RecordingPage
-from contact_sim.view._server import quiet_server
+from contact_sim.view._saved import quiet_server
 
 H, STEPS = 1e-3, 400
 BOX = """<robot name="box"><link name="body">
@@ -119,7 +119,7 @@ def test_another_model_is_drawn_beside_the_run_or_in_it(run, opened):
 
 def test_single_steps_events_and_time(run, opened):
     _, playback, _ = opened
-    until(lambda: playback.reader.done and playback.reach == STEPS)
+    until(lambda: playback.reader.survey and playback.reach == STEPS)
     falling = next(n for n in range(1, 100) if 9.81 * H**2 * n * (n + 1) / 2 >= 0.02)
     assert playback.next((TOUCH_DOWN,)).step == playback.step == falling
     playback.take(1)
@@ -148,20 +148,20 @@ def test_single_steps_events_and_time(run, opened):
 
 def test_what_a_panel_says_of_a_step(run, opened):
     page, playback, _ = opened
-    until(lambda: playback.reader.done and playback.reach == STEPS)
+    until(lambda: playback.reader.survey and playback.reach == STEPS)
     playback.seek(180)
     page.draw()
     assert 'step 180 of 400' in page.panel._state.content
     force = np.linalg.norm(run[1][180].contacts.force[0])
     assert f'| body [N] | {force:.4g} slip |' in page.panel._numbers.content
     plots = page.panel._plots._plots
-    force_plot = plots[0]._handle.data
+    force_plot = plots[0][0].data
     np.testing.assert_allclose(force_plot[0], H * np.arange(1, STEPS + 1), atol=1e-12)
     expected = [np.linalg.norm(report.contacts.force[0]) for report in run[1][1:]]
     np.testing.assert_array_equal(force_plot[1], expected)
     assert np.flatnonzero(force_plot[-1] == force_plot[-1].max()).tolist() == [179]
-    for plot in plots:
-        assert np.isfinite(plot._handle.data).all()
+    for handle, _ in plots:
+        assert np.isfinite(handle.data).all()
 
 
 def test_the_time_line_in_a_browser(run, opened, browser_page):
@@ -198,7 +198,7 @@ def test_a_change_that_cannot_be_made_ends_what_is_shown(run, tmp_path):
     arrays['steps-0000000150/events'] = np.array(events)
     np.savez(tmp_path / 'magic.npz', **arrays)
     playback = Playback(Recording(tmp_path / 'magic.npz'))
-    until(lambda: playback.reader.done)
+    until(lambda: playback.reader.failure)
     assert 'before step 251 cannot be made' in playback.reader.failure
     with pytest.raises(InvalidInput, match='before step 251'):
         playback.next()

@@ -10,7 +10,7 @@ from contact_sim.errors import InvalidInput
 
 pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
-from contact_sim.view import _server
+from contact_sim.view import _saved
 from contact_sim.view._saved import WRITERS, save_clip, save_page
 
 PICTURES = 40
@@ -84,7 +84,7 @@ def test_nothing_to_save_is_said_and_an_old_file_stays(tmp_path):
 
 
 def test_no_browser_is_said(monkeypatch, tmp_path):
-    monkeypatch.setattr(_server, 'NAMES', ('no-such-browser',))
+    monkeypatch.setattr(_saved, 'NAMES', ('no-such-browser',))
     robot, ground, reports = brick_that_slides()
     with pytest.raises(InvalidInput, match=r'no browser.*apt-get install chromium'):
         save_clip(tmp_path / 'clip.gif', robot, ground, reports[:1])

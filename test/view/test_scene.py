@@ -14,12 +14,12 @@ from contact_sim.terrain import TerrainGenerator
 
 viser = pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
+from contact_sim.view._saved import quiet_server  # noqa: E402
 from contact_sim.view._scene import (  # noqa: E402
     LAYERS,
     TRAIL_TIME,
     Scene,
 )
-from contact_sim.view._server import quiet_server  # noqa: E402
 
 NEWTON = 0.01
 """Metres of an arrow per newton."""

@@ -9,8 +9,8 @@ from contact_sim import Simulator, load_robot
 
 pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
+from contact_sim.view._saved import client_of, quiet_server
 from contact_sim.view._scene import Scene
-from contact_sim.view._server import client_of, quiet_server
 
 WIDTH, HEIGHT = 640, 480
 SKY = 255.0

@@ -11,7 +11,7 @@ import pytest
 
 from contact_sim.replay import Recording
 from contact_sim.replay._replayer import Replayer
-from contact_sim.view import _server as servers
+from contact_sim.view import _process as servers
 from contact_sim.view.__main__ import main, parser, simulator
 
 needs_viser = pytest.mark.skipif(

@@ -14,11 +14,11 @@ from robots import ball
 from contact_sim import Simulator, load_robot
 from contact_sim.collision._terrain import as_terrain
 from contact_sim.constraints import FrameAnchor
-from contact_sim.replay._header import header_of, model_header
+from contact_sim.replay._format import header_of, model_header
 from contact_sim.terrain._generator import ready_made
 from contact_sim.view import _process as feeds
 from contact_sim.view._process import MAX_PUSHES, Feed, SharedRecord
-from contact_sim.view.viewer_main import world_of
+from contact_sim.view.viewer_main import RemoteWorld
 
 LENGTH = 3000
 WRITER = f"""\
@@ -236,7 +236,7 @@ def moved(name):
 def test_a_report_of_the_world_that_was_described_is_that_of_the_simulation(name):
     sim, report = moved(name)
     header = json.loads(json.dumps(header_of(sim, 1, None)))
-    world = world_of(1, sim.sizes.length, header)
+    world = RemoteWorld(None, 1, sim.sizes.length, header)
     again = world.report(report.record.buffer.copy())
     assert np.abs(report.contacts.force).max() > 1.0
     assert again.residuals == report.residuals
@@ -248,7 +248,7 @@ def test_a_report_of_the_world_that_was_described_is_that_of_the_simulation(name
         assert again.constraints[held].force.tobytes() == expected.force.tobytes()
     points = np.random.default_rng(0).uniform(-1.0, 1.0, (20, 3))
     assert world.ground.distances(points).tolist() == sim.terrain.distances(points).tolist()
-    after = world_of(2, sim.sizes.length, header, before=world)
+    after = RemoteWorld(world, 2, sim.sizes.length, header)
     assert after.robot is world.robot
     assert after.ground is world.ground
 
@@ -267,7 +267,7 @@ def test_other_models_solve_the_same_step_at_the_other_end():
         assert (record.world, record.model) == (feed.world.number, 'ncp') == (2, 'ncp')
         shadows = [model_header(model) for model in feed.world.shadows.models]
         header = json.loads(json.dumps(header_of(sim, 1, None)))
-        world = world_of(2, feed.world.length, header, shadows)
+        world = RemoteWorld(None, 2, feed.world.length, header, shadows)
         again = world.report(record.numbers, record.model)
         assert again.residuals == report.residuals
         assert list(again.shadows) == list(report.shadows) == ['sap', 'lcp']

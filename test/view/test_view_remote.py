@@ -9,8 +9,7 @@ import pytest
 from robots import ball
 
 from contact_sim import Simulator
-from contact_sim.replay._archive import RecordingError
-from contact_sim.replay._header import header_of
+from contact_sim.replay._format import RecordingError, header_of
 from contact_sim.view import viewer_main
 from contact_sim.view._process import received
 from contact_sim.view.viewer_main import Refused, RemoteSession

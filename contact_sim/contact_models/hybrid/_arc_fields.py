@@ -12,8 +12,7 @@ import numpy as np
 
 from contact_sim.arrays._fields import Shape, Sizes, consecutive, layout_table
 
-STAGES = 4
-"""Evaluations per arc of the Runge-Kutta scheme."""
+STAGES = 4  # evaluations per arc of the Runge-Kutta scheme
 
 
 def number_shapes(sizes: Sizes) -> dict[str, Shape]:
@@ -71,20 +70,14 @@ def index_shapes(sizes: Sizes) -> dict[str, Shape]:
 
 
 class ArcArrays:
-    """Numbers, indices and layout of one event-driven stepper, with views of every field by name.
-
-    Attributes:
-        numbers: float64, shape (1, length).
-        indices: int64, shape (1, length).
-        layout: see arrays/_fields.py.
-    """
+    """`numbers`, `indices`, `layout` of an event-driven stepper, and views of fields by name."""
 
     def __init__(self, sizes: Sizes) -> None:
         numbers = consecutive(number_shapes(sizes))
         indices = consecutive(index_shapes(sizes))
         self._places = {**numbers, **indices}
-        self.numbers = np.zeros((1, _length(numbers)))
-        self.indices = np.zeros((1, _length(indices)), dtype=np.int64)
+        length, whole = (max(stop for _, stop, _ in p.values()) for p in (numbers, indices))
+        self.numbers, self.indices = np.zeros((1, length)), np.zeros((1, whole), dtype=np.int64)
         self.layout = layout_table(self._places)
 
     def __getattr__(self, name: str) -> Any:
@@ -99,13 +92,8 @@ class ArcArrays:
         return view
 
 
-def _length(places: dict[str, tuple[int, int, Shape]]) -> int:
-    return max(stop for _, stop, _ in places.values())
-
-
 _NOTHING = Sizes(0, 0, 0, 0, 0)
-INDEX_FIELDS = frozenset(index_shapes(_NOTHING))
-"""Those that live in `indices`."""
+INDEX_FIELDS = frozenset(index_shapes(_NOTHING))  # those that live in `indices`
 FIELDS = (*number_shapes(_NOTHING), *index_shapes(_NOTHING))
 """Names of all fields in the order of their numbers."""
 globals().update({name.upper(): number for number, name in enumerate(FIELDS)})

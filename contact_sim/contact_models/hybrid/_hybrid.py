@@ -6,9 +6,9 @@ a slip are located, impacts are maps of the velocity, and after each event the m
 the contact problem at acceleration level. theory 2.6 to 2.8, T8, T12 to T15.
 
     while t < h:   impact, if a contact closes                     (_impacts.py)
-                   choose the modes                                (_closed_contacts.py, _modes.py)
-                   integrate with them until a guard is violated   (_flow.py, _motion.py)
-                   locate the event and stop there                 (_events.py)
+                   choose the modes                                (_motion.py, _modes.py)
+                   integrate with them until a guard is violated   (_arcs.py, _motion.py)
+                   locate the event and stop there                 (_arcs.py)
 
 Efforts and external forces are constant over a step. Normal drift is taken out at a rate of
 `stabilisation`; friction needs no anchor, since the slip velocity is held at zero. A step that
@@ -34,12 +34,12 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, matrix, vector
 from contact_sim.contact_models._base import Stepper, TimeStepping, project_python_constraints
 from contact_sim.contact_models._ncp import Ncp
-from contact_sim.contact_models._stages import READY, specialised
-from contact_sim.contact_models.hybrid import _closed_contacts, _events, _flow, _impacts, _motion
+from contact_sim.contact_models._stages import READY, entry_of
+from contact_sim.contact_models.hybrid import _arcs, _impacts, _motion
 from contact_sim.contact_models.hybrid._arc_fields import STAGES, ArcArrays
 from contact_sim.contact_models.hybrid._impacts import IMPACT_LAWS
 from contact_sim.contact_models.hybrid._modes import OPEN, SLIP, STICK
-from contact_sim.dynamics._pinocchio_fallback import PinocchioTerms
+from contact_sim.dynamics._rigid_body import PinocchioTerms
 from contact_sim.dynamics._vectors import scaled, vec
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
@@ -56,25 +56,12 @@ from contact_sim.step._bilateral_rows import PythonConstraints
 from contact_sim.step._workspace import Workspace
 
 SOLVED = (FREE, CONVERGED, CONVERGED_BY_FALLBACK)
-
-MAX_LOCATION_TRIES = 200
-
-SHORTEST_ARC = 1e-6
-"""Arc length at which a motion counts as too rough to follow [s]."""
-
-NOT_FOLLOWED = -1.0
-"""Time reached by a motion that cannot be followed."""
-
-CHOICE_TOLERANCE = 1e-11
-"""Accuracy of the end of a mode with redundant forces [s]."""
-
-LOCATED_VIOLATION = 1e-3
-"""Violation, in slacks, at which an event counts as located."""
-
-MISSES_BEFORE_BISECTION = 3
-
-STICKING_SPEED = 1e-6
-"""Speed up to which a contact counts as sticking after a time-stepping step [m/s]."""
+SHORTEST_ARC = 1e-6  # arc length at which a motion counts as too rough to follow [s]
+NOT_FOLLOWED = -1.0  # time reached by a motion that cannot be followed
+MAX_LOCATION_TRIES, MISSES_BEFORE_BISECTION = 200, 3
+CHOICE_TOLERANCE = 1e-11  # accuracy of the end of a mode with redundant forces [s]
+LOCATED_VIOLATION = 1e-3  # violation, in slacks, at which an event counts as located
+STICKING_SPEED = 1e-6  # speed up to which a contact counts as sticking after a fallback [m/s]
 
 
 @dataclass(frozen=True)
@@ -126,68 +113,32 @@ class Hybrid:
         Raises:
             InvalidInput: a row of the robot that is bounded on one side only.
         """
-        reject_one_sided_rows(workspace)
-        p, ncp, h = self.parameters, Ncp(), float(workspace.data.time_step[0])
-        settings = EventSettings(
-            IMPACT_LAWS.index(p.impact), p.energy_guard, p.max_substep, p.event_tolerance,
-            p.max_events, p.stiction_speed, p.stabilisation,
-        )  # fmt: skip
+        # a row bounded on one side only opens and closes like a contact: there is no guard for it
+        lower, upper = workspace.interval_lower, workspace.interval_upper
+        bad = np.flatnonzero(np.isfinite(lower) != np.isfinite(upper))
+        if len(bad):
+            k = int(bad[0])
+            raise InvalidInput(
+                f'contact model hybrid: interval row {k} (dof {workspace.interval_dof[k]}) has '
+                f'its force in [{lower[k]:g}, {upper[k]:g}]; hybrid takes rows with two bounds or '
+                'none; choose a time-stepping model'
+            )
+        ncp, h = Ncp(), float(workspace.data.time_step[0])
         fallback = TimeStepping(workspace, ncp.compiled.advance, ncp.settings(h))
-        return EventDriven(workspace, fallback, settings)
-
-
-def reject_one_sided_rows(workspace: Workspace) -> None:
-    """Raise InvalidInput where the force of an interval row is bounded on one side only.
-
-    Such a row opens and closes like a contact, for which there is no guard.
-    """
-    lower, upper = workspace.interval_lower, workspace.interval_upper
-    bad = np.flatnonzero(np.isfinite(lower) != np.isfinite(upper))
-    if len(bad):
-        k = int(bad[0])
-        raise InvalidInput(
-            f'contact model hybrid: interval row {k} (dof {workspace.interval_dof[k]}) has its '
-            f'force in [{lower[k]:g}, {upper[k]:g}]; hybrid takes rows with two bounds or none; '
-            'choose a time-stepping model'
-        )
+        return EventDriven(workspace, fallback, self.parameters)
 
 
 # --- The event-driven step.
 
 
-@dataclass(frozen=True)
-class EventSettings:
-    """Impact map and numerics of the event-driven step."""
-
-    impact: int
-    """Code of the impact law."""
-    energy_guard: bool
-    """Whether restitution is reduced until no energy is created."""
-    max_substep: float
-    """Longest Runge-Kutta step [s]."""
-    event_tolerance: float
-    """Accuracy of the time of an event [s]."""
-    max_events: int
-    """Events in one step before the fallback takes over."""
-    stiction_speed: float
-    """Speed up to which a row counts as at rest [m/s, rad/s]."""
-    stabilisation: float
-    """Rate α at which drift is taken out [1/s]."""
-
-
 class EventDriven:
-    """The event-driven stepper of one workspace.
-
-    Args:
-        workspace: arrays of the simulation.
-        fallback: the step taken where events have no answer.
-        settings: impact map and numerics.
-    """
+    """The event-driven stepper of one workspace; `fallback` steps where events have no answer."""
 
     def __init__(
-        self, workspace: Workspace, fallback: TimeStepping, settings: EventSettings
+        self, workspace: Workspace, fallback: TimeStepping, settings: HybridParameters
     ) -> None:
         self._workspace, self._fallback, self._settings = workspace, fallback, settings
+        self._law = IMPACT_LAWS.index(settings.impact), settings.energy_guard
         self._arc = arc = ArcArrays(workspace.sizes)
         arc.jacobian_transposed[:] = workspace.data.jacobian_transposed  # rows of the intervals
         arc.settings[:] = settings.stiction_speed, settings.stabilisation
@@ -201,24 +152,21 @@ class EventDriven:
 
     def _compile(self) -> None:
         """Call the entries that only events need: the first event costs what all others do."""
-        own, settings = self._own, self._settings
+        own = self._own
         fill_coefficients(*self._arrays)
-        apply_impact(*self._arrays, settings.impact, settings.energy_guard)
+        apply_impact(*self._arrays, *self._law)
         only_forces_violated(*own)
         earliest_root(*own, 0.0, 1.0, False)
         watch_violated(*own)
         prepare_event(*own)
-        change_velocity(*self._arrays)
+        evaluate_velocity(*self._arrays, self._arc.arc_v)
         memory = self._workspace.data.memory
         kept = memory.copy()
         store_fallback_state(*self._workspace.arrays)
         memory[:] = kept
 
     def advance(self) -> int:
-        """Advance the state by h; return the status of the world.
-
-        A step that is not finite is taken back, by the fallback.
-        """
+        """Advance the state by h; return the status of the world."""
         if self._rows is None:
             return self._advance()
         with self._fallback.restored_on_error():
@@ -232,7 +180,7 @@ class EventDriven:
             self._effects[:] = self._workspace.data.nonlinear_effects
         code, events = self._run(float(self._workspace.data.time_step[0]))
         if not (is_finite(self._arc.arc_q) and is_finite(self._arc.arc_v)):
-            code = NONFINITE
+            code = NONFINITE  # the fallback takes the step back
         if code not in SOLVED:
             return self._fall_back(code, events)
         finish_step(*self._arrays, events, self._residual)
@@ -257,7 +205,11 @@ class EventDriven:
         while True:
             if self._has_regions:
                 fill_coefficients(*self._arrays)
-            code = self._impact() if collides else CONVERGED
+            code = CONVERGED
+            if collides:
+                code, _, residual = apply_impact(*self._arrays, *self._law)
+                self._residual = max(self._residual, residual)
+                self._evaluate_velocity()
             if code in SOLVED:
                 code, _, self._residual = choose_modes(*self._arrays, self._length(h - t))
             if code not in SOLVED:
@@ -284,8 +236,7 @@ class EventDriven:
     def _follow(self, t: float, h: float, redundant: bool) -> tuple[float, bool]:
         """Integrate from t to the next event, the next choice of modes or h, in the modes at hand.
 
-        Returns the time reached, or TOO_ROUGH, and whether there was an event. `redundant`: the
-        modes are those before the last event.
+        Returns the time, or NOT_FOLLOWED, and if an event is there. `redundant`: modes as before.
         """
         while t < h:
             dt = self._length(h - t)
@@ -314,7 +265,7 @@ class EventDriven:
         return held and error <= 1.0, violated
 
     def _integrate_by_stages(self, dt: float) -> tuple[bool, float, int]:
-        """Integrate by dt with what Python fills; returns what `flow.integrate` does."""
+        """Integrate by dt with what Python fills; returns what `integrate` does."""
         arc, error, violated = self._arc, 0.0, 0
         for stage in range(1, STAGES + 1):
             error = start_stage(*self._arrays, stage, dt)
@@ -339,7 +290,7 @@ class EventDriven:
     def _evaluate_velocity(self) -> None:
         """Bring the instant in line with a velocity that has jumped."""
         self._fill_given(self._arc.arc_q, self._arc.arc_v)
-        change_velocity(*self._arrays)
+        evaluate_velocity(*self._arrays, self._arc.arc_v)
 
     @property
     def _has_regions(self) -> bool:
@@ -352,13 +303,11 @@ class EventDriven:
         return 0.5 * remaining if longest < remaining < 2.0 * longest else longest
 
     def _forces_can_adapt(self, dt: float) -> bool:
-        """Return True if other forces at the end of the arc obey the bounds in the same modes.
-
-        Redundant forces are not unique: that those at hand leave a cone is no event yet.
-        """
+        """Return True if other forces at the end of the arc obey the bounds in the same modes."""
         arc = self._arc
         if not only_forces_violated(*self._own):
             return False
+        # redundant forces are not unique: that those at hand leave a cone is no event yet;
         # choose the modes anew at the end of the arc, and restore what that overwrites
         kept = (arc.closed, arc.contact_mode, arc.direction, arc.heading, arc.frozen,
                 arc.interval_mode, arc.interval_closed)  # fmt: skip
@@ -378,10 +327,8 @@ class EventDriven:
         return adapted
 
     def _locate(self, dt: float, redundant: bool) -> float:
-        """Integrate to the first event in the arc, and return its instant in (0, dt].
-
-        `redundant`: forces at the last event could adapt, which is then looked at here too.
-        """
+        """Integrate to the first event in the arc, and return its instant in (0, dt]."""
+        # where forces at the last event could adapt, this is looked at here too
         arc, own, tolerance = self._arc, self._own, self._settings.event_tolerance
         if redundant and only_forces_violated(*own):
             return self._locate_by_choice(dt)
@@ -412,10 +359,8 @@ class EventDriven:
         return high
 
     def _locate_by_choice(self, dt: float) -> float:
-        """Return the instant in (0, dt] up to which some forces obey the bounds in these modes.
-
-        For redundant forces: those at hand leave their bounds before the modes have to change.
-        """
+        """Return the instant in (0, dt] up to which some forces obey the bounds in these modes."""
+        # for redundant forces: those at hand leave their bounds before the modes have to change
         low, high = 0.0, dt
         while high - low > max(self._settings.event_tolerance, CHOICE_TOLERANCE):
             t = 0.5 * (low + high)
@@ -426,14 +371,6 @@ class EventDriven:
                 high = t
         self._integrate(high)
         return high
-
-    def _impact(self) -> int:
-        """Apply the impact map at the closed contacts; return the status code."""
-        settings = self._settings
-        code, _, residual = apply_impact(*self._arrays, settings.impact, settings.energy_guard)
-        self._residual = max(self._residual, residual)
-        self._evaluate_velocity()
-        return int(code)
 
     def _fall_back(self, code: int, events: int) -> int:
         """Take one time-stepping step from where this step started, and say why."""
@@ -462,7 +399,7 @@ def store_fallback_state(numbers, indices, layout):
             slip = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
             mode = SLIP if slip > STICKING_SPEED else STICK
         force = scaled(1.0 / h, vec(impulse, r))
-        _flow.store_contact_state(memory[i], mode, force, frame[i])
+        _arcs.store_contact_state(memory[i], mode, force, frame[i])
 
 
 # --- The compiled pieces of a step: entries of the kernels of this folder.
@@ -474,38 +411,20 @@ def _with_arc(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, *a
     return run(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), *arguments)
 
 
-def _arc_alone(numbers, indices, layout, *arguments):  # type: ignore[no-untyped-def]
-    """Call `run` with the arrays of the arc, and what else it takes."""
-    return run(arrays_of(numbers, indices, layout, 0), *arguments)
-
-
-def entry_of(run: Any, template: Any = _with_arc) -> Any:
-    """Return the entry of a kernel."""
-    return specialised(template, run.__name__, {'run': run})
-
-
 run: Any = None
 
-start_step, finish_step = entry_of(_flow.start_step), entry_of(_flow.finish_step)
-
-fill_coefficients = entry_of(_motion.fill_coefficients)
-
-change_velocity = entry_of(_motion.change_velocity)
-
-apply_impact = entry_of(_impacts.apply_impact)
-
-choose_modes = entry_of(_closed_contacts.choose_modes)
-
-begin_arc, accept = entry_of(_flow.begin_arc), entry_of(_flow.accept)
-
-integrate = entry_of(_flow.integrate)
-
-start_stage, finish_stage = entry_of(_flow.start_stage), entry_of(_flow.finish_stage)
-
-only_forces_violated = entry_of(_events.only_forces_violated, _arc_alone)
-
-watch_violated = entry_of(_events.watch_violated, _arc_alone)
-
-earliest_root = entry_of(_events.earliest_root, _arc_alone)
-
-prepare_event = entry_of(_events.prepare_event, _arc_alone)
+start_step = entry_of(_arcs.start_step, _with_arc)
+fill_coefficients = entry_of(_motion.fill_coefficients, _with_arc)
+evaluate_velocity = entry_of(_motion.evaluate_velocity, _with_arc)
+apply_impact = entry_of(_impacts.apply_impact, _with_arc)
+choose_modes = entry_of(_motion.choose_modes, _with_arc)
+begin_arc = entry_of(_arcs.begin_arc, _with_arc)
+integrate = entry_of(_arcs.integrate, _with_arc)
+start_stage = entry_of(_arcs.start_stage, _with_arc)
+finish_stage = entry_of(_arcs.finish_stage, _with_arc)
+accept = entry_of(_arcs.accept, _with_arc)
+finish_step = entry_of(_arcs.finish_step, _with_arc)
+only_forces_violated = entry_of(_arcs.only_forces_violated)
+watch_violated = entry_of(_arcs.watch_violated)
+earliest_root = entry_of(_arcs.earliest_root)
+prepare_event = entry_of(_arcs.prepare_event)

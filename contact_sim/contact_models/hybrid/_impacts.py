@@ -21,11 +21,9 @@ is eliminated first.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import integers, matrix, square, vector
-from contact_sim.contact_models._stages import row_response
+from contact_sim.arrays._views import integers, square, vector
 from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._modes import (
     AWAY,
@@ -37,14 +35,13 @@ from contact_sim.contact_models.hybrid._modes import (
     solve_factored,
 )
 from contact_sim.contact_models.hybrid._motion import (
-    accumulate_constraint_impulse,
-    add_impulse,
     add_response,
-    arc_branches,
+    apply_arc_impulse,
     constrain_row_delassus,
+    fill_arc_delassus,
+    fill_arc_velocities,
     interval_of,
 )
-from contact_sim.errors import InvalidInput, shown
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
     MAX_ITERATIONS,
@@ -53,89 +50,28 @@ from contact_sim.solvers._cone_problem import (
     row_velocity,
 )
 from contact_sim.solvers._cone_solver import solve_cones
-from contact_sim.solvers._delassus import delassus
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._contact_rows import (
-    all_islands,
-    collect_rows,
-    impulse_sign,
-    interval_branches,
-    row_velocities,
-    tree_of,
-)
-from contact_sim.step._problem import STATUSES, ContactSolution, SolverReport
+from contact_sim.step._contact_rows import impulse_sign
 
-IMPACT_LAWS = (
-    'plastic', 'newton', 'poisson', 'moreau', 'frictionless', 'infinite_friction',
-)  # fmt: skip
-"""In the order of the codes below."""
-
+IMPACT_LAWS = ('plastic', 'newton', 'poisson', 'moreau', 'frictionless', 'infinite_friction')
 PLASTIC, NEWTON, POISSON, MOREAU, FRICTIONLESS, INFINITE_FRICTION = range(len(IMPACT_LAWS))
-
-TOLERANCE = 1e-12
-
-LIMITS = 50, 200, 2000
-
+TOLERANCE, LIMITS = 1e-12, (50, 200, 2000)
 MAX_PHASE_SWEEPS = 20000
-
-SHARE_TOLERANCE = 1e-14
-"""Accuracy of the largest share of restitution that creates no energy [-]."""
-
+SHARE_TOLERANCE = 1e-14  # accuracy of the largest share of restitution that creates no energy [-]
 PROXIMAL = 1e-9
-
-SEPARATION_SPEED = 1e-9
-"""Speed from which a contact counts as leaving after an impact [m/s]."""
-
-SMALLEST_PIVOT = 1e-10
-"""Share of the diagonal below which a bilateral row depends on the others."""
+SEPARATION_SPEED = 1e-9  # speed from which a contact counts as leaving after an impact [m/s]
+SMALLEST_PIVOT = 1e-10  # share of the diagonal below which a bilateral row depends on the others
 
 
 # --- The impact laws.
 
 
-def impact_impulse(
-    law: str,
-    delassus: ArrayLike,
-    velocity: ArrayLike,
-    friction: ArrayLike,
-    restitution: ArrayLike,
-    energy_guard: bool = True,
-) -> ContactSolution:
-    """Return the impulses of an impact.
-
-    Args:
-        law: one of IMPACT_LAWS.
-        delassus: G [1/kg], shape (3 nc, 3 nc), rows (t1, t2, n) per contact.
-        velocity: u⁻ [m/s], shape (3 nc,).
-        friction: μ [-], shape (nc,).
-        restitution: e [-], shape (nc,).
-        energy_guard: reduce e of newton and infinite_friction until no energy is created.
-
-    Raises:
-        InvalidInput: a law that does not exist, sizes that do not fit.
-    """
-    if law not in IMPACT_LAWS:
-        raise InvalidInput(f'law = {shown(law)}: expected one of {", ".join(IMPACT_LAWS)}')
-    G, u = np.array(delassus, dtype=float), np.array(velocity, dtype=float)
-    mu, e = np.array(friction, dtype=float), np.array(restitution, dtype=float)
-    n = 3 * mu.size
-    if G.shape != (n, n) or u.shape != (n,) or e.shape != mu.shape or mu.ndim != 1:
-        raise InvalidInput(
-            f'delassus {G.shape}, velocity {u.shape}, friction {mu.shape}, restitution {e.shape}: '
-            'expected (3 nc, 3 nc), (3 nc,), (nc,), (nc,)'
-        )
-    impulse = np.zeros(n)
-    code, iterations, residual = solve_impact(
-        IMPACT_LAWS.index(law), energy_guard, G, u, mu, e, impulse
-    )
-    return ContactSolution(impulse, SolverReport(STATUSES[code], iterations, residual))
-
-
 @kernel
 def solve_impact(law, energy_guard, G, u, mu, restitution, impulse):
-    """Fill `impulse` (n,) [N s]; return (status code, iterations, residual).
+    """Fill the impulses of an impact; return (status code, iterations, residual).
 
-    Arguments as in `impact_impulse`, `law` by its code.
+    `law` is the code of one of IMPACT_LAWS, `u` is u⁻. With `energy_guard` e of newton and
+    infinite_friction is reduced until no energy is created.
     """
     phase = PLASTIC if law == POISSON else law
     guarded = energy_guard and law in (NEWTON, INFINITE_FRICTION)
@@ -190,10 +126,7 @@ def newton_impact(law, G, u, mu, restitution, share, impulse):
 
 @kernel
 def second_phase(compression, G, u, mu, restitution, impulse):
-    """Add restitution by impulses λ_n ≥ e λ_n,c after a compression with e = 0 (Poisson).
-
-    `compression` is the outcome of the first phase, `impulse` its answer and that of both.
-    """
+    """Add restitution by impulses λ_n ≥ e λ_n,c to those of the compression (Poisson)."""
     code, iterations, residual = compression
     nc, strongest = mu.shape[0], 0.0
     least, second = np.empty(nc), np.zeros(u.shape[0])
@@ -206,45 +139,29 @@ def second_phase(compression, G, u, mu, restitution, impulse):
     compressed = np.empty(u.shape[0])
     for r in range(u.shape[0]):
         compressed[r] = row_velocity(G, u, impulse, r)
-    sweeps, change = restitution_phase(G, compressed, mu, least, second, strongest)
+    sweeps, change = 0, np.inf
+    while sweeps < MAX_PHASE_SWEEPS and not change <= TOLERANCE * strongest:
+        sweeps, change = sweeps + 1, 0.0
+        for i in range(nc):
+            r = 3 * i
+            o1, o2, on = second[r], second[r + 1], second[r + 2]
+            # normal: projected Gauss-Seidel on λ_n ≥ least; friction: onto the disc μ λ_n
+            normal = on - row_velocity(G, compressed, second, r + 2) / G[r + 2, r + 2]
+            second[r + 2] = max(normal, least[i])
+            bound = mu[i] * second[r + 2]
+            weight = max(G[r, r], G[r + 1, r + 1])
+            if weight > 0.0:
+                t1 = o1 - row_velocity(G, compressed, second, r) / weight
+                t2 = o2 - row_velocity(G, compressed, second, r + 1) / weight
+                size = np.sqrt(t1 * t1 + t2 * t2)
+                scale = bound / size if size > bound else 1.0
+                second[r], second[r + 1] = scale * t1, scale * t2
+            change = max(change, abs(second[r] - o1), abs(second[r + 1] - o2))
+            change = max(change, abs(second[r + 2] - on))
     impulse += second
     if change > TOLERANCE * strongest:
         code = MAX_ITERATIONS
     return code, iterations + sweeps, max(residual, change)
-
-
-@kernel
-def restitution_phase(G, u, mu, least, impulse, strongest):
-    """Sweep until λ_n ≥ `least` (nc,) with friction is solved; return (sweeps, last change)."""
-    change = 0.0
-    for count in range(1, MAX_PHASE_SWEEPS + 1):
-        change = phase_sweep(G, u, mu, least, impulse)
-        if change <= TOLERANCE * strongest:
-            return count, change
-    return MAX_PHASE_SWEEPS, change
-
-
-@kernel
-def phase_sweep(G, u, mu, least, impulse):
-    """Run one projected sweep for λ_n ≥ `least` (nc,) with friction; return the largest change."""
-    change = 0.0
-    for i in range(mu.shape[0]):
-        r = 3 * i
-        o1, o2, on = impulse[r], impulse[r + 1], impulse[r + 2]
-        # normal: projected Gauss-Seidel on λ_n ≥ least; friction: onto the disc μ λ_n
-        normal = on - row_velocity(G, u, impulse, r + 2) / G[r + 2, r + 2]
-        impulse[r + 2] = max(normal, least[i])
-        bound = mu[i] * impulse[r + 2]
-        weight = max(G[r, r], G[r + 1, r + 1])
-        if weight > 0.0:
-            t1 = o1 - row_velocity(G, u, impulse, r) / weight
-            t2 = o2 - row_velocity(G, u, impulse, r + 1) / weight
-            size = np.sqrt(t1 * t1 + t2 * t2)
-            scale = bound / size if size > bound else 1.0
-            impulse[r], impulse[r + 1] = scale * t1, scale * t2
-        change = max(change, abs(impulse[r] - o1), abs(impulse[r + 1] - o2))
-        change = max(change, abs(impulse[r + 2] - on))
-    return change
 
 
 @kernel
@@ -313,91 +230,61 @@ def solve_bilateral(G, g, kept, impulse):
 def apply_impact(data, arc, law, energy_guard):
     """Change the velocity by the impact map; return (status code, iterations, residual).
 
-    Contacts and limits that leave are opened. After an impact nothing counts as sticking until
-    the modes are chosen. The impulses are added to those of the step. Limits hold as bilateral
-    rows do, but those that would have to pull: they are released, the one that pulls most first.
+    Contacts and limits that leave are opened; nothing sticks until the modes are chosen. Limits
+    hold as bilateral rows do, but those that would pull are released, the worst first.
     """
-    takes_part = rows_in_impact(arc)
+    # 1 for the bilateral rows and the limits that are touched
+    lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
+    takes_part, touched = np.zeros(lower.shape[0]), vector(arc, e.INTERVAL_CLOSED)
+    for k in range(takes_part.shape[0]):
+        limit = is_limit(lower, upper, k) and touched[k] != 0.0
+        if limit or is_bilateral(lower, upper, k):
+            takes_part[k] = 1.0
     released, outcome = np.zeros(takes_part.shape[0]), (CONVERGED, 0, 0.0)
     impulse = np.zeros(vector(arc, e.U).shape[0])
     for _ in range(2 * takes_part.shape[0] + 1):
-        outcome = impact_of_rows(data, arc, takes_part, (law, energy_guard), impulse)
+        outcome = impact_of_rows(data, arc, takes_part, law, energy_guard, impulse)
         if not release_limit(data, arc, takes_part, released, impulse):
             break
     store_impact(data, arc, takes_part, impulse)
-    add_response(data, arc, impulse, vector(arc, e.ARC_V))
-    accumulate_constraint_impulse(data, arc)
-    add_impulse(data, arc, impulse)
+    apply_arc_impulse(data, arc, impulse)
     return outcome
 
 
 @kernel
-def rows_in_impact(arc):
-    """Return 1 for the bilateral rows and the limits that are touched, shape (ns,)."""
-    lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
-    holds = np.zeros(lower.shape[0])
-    for k in range(holds.shape[0]):
-        touched = is_limit(lower, upper, k) and vector(arc, e.INTERVAL_CLOSED)[k] != 0.0
-        if touched or is_bilateral(lower, upper, k):
-            holds[k] = 1.0
-    return holds
-
-
-@kernel
-def impact_of_rows(data, arc, takes_part, laws, impulse):
-    """Fill the impulses of an impact in which the rows of `takes_part` hold, all rows (rows,).
-
-    `laws`: code of the impact law, whether energy is guarded; returns what `apply_impact` does.
-    """
+def impact_of_rows(data, arc, takes_part, law, energy_guard, impulse):
+    """Fill the impulses of an impact in which the rows of `takes_part` hold; as `apply_impact`."""
     impulse[:] = 0.0
-    na, n = gather_impact(data, arc, takes_part)
+    na, n = fill_arc_delassus(data, arc, takes_part)
     if n == 0:
         return CONVERGED, 0, 0.0
+    constrain_row_delassus(data, n)
     row_of, u, m = integers(data, f.ROW_OF), vector(arc, e.U), 3 * na
-    # u⁻ of the rows; limits rebound; bilateral rows and limits are eliminated from G and u⁻
+    threshold, of_limit = vector(data, f.STABILISATION)[1], vector(data, f.LIMIT_RESTITUTION)
     G, before = square(data, f.DELASSUS, n), np.empty(n)
     for r in range(n):
         before[r] = u[row_of[r]]
-    add_rebounds(data, na, before)
+    # limits rebound: u⁻ becomes such that rest is −e u⁻
+    for r in range(m, n):
+        share = of_limit[interval_of(data, na, r - m)]
+        if share > 0.0 and abs(before[r]) > threshold:
+            before[r] *= 1.0 + share
+    # bilateral rows and limits are eliminated from G and u⁻; slow impacts are plastic
     eliminate_bilateral(G, before, m)
-    mu, restitution = impact_coefficients(data, before, na)
+    friction, elasticity = vector(data, f.FRICTION), vector(data, f.RESTITUTION)
+    mu, restitution = np.empty(na), np.empty(na)
+    for c in range(na):
+        i = row_of[3 * c] // 3
+        mu[c] = friction[i]
+        restitution[c] = elasticity[i] if before[3 * c + 2] < -threshold else 0.0
     answer, outcome = np.zeros(n), (CONVERGED, 0, 0.0)
     if na > 0:
-        outcome = solve_impact(
-            laws[0], laws[1], G[:m, :m].copy(), before[:m].copy(), mu, restitution, answer[:m]
-        )
+        block, u_c = G[:m, :m].copy(), before[:m].copy()
+        outcome = solve_impact(law, energy_guard, block, u_c, mu, restitution, answer[:m])
     restore_bilateral(G, before, m, answer)
     for r in range(n):
         impulse[row_of[r]] = answer[r]
     return outcome
-
-
-@kernel
-def gather_impact(data, arc, takes_part):
-    """Fill G of the closed contacts and the rows that hold; return (contacts, rows)."""
-    row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
-    na, n = collect_rows(
-        vector(arc, e.CLOSED), takes_part, arc_branches(data, arc),
-        integers(data, f.INTERVAL_DOF), all_islands(data), row_of, row_leaf,
-    )  # fmt: skip
-    if n > 0:
-        delassus(
-            matrix(arc, e.JACOBIAN_TRANSPOSED), matrix(data, f.FACTOR),
-            tree_of(data), row_of, row_leaf, n, row_response(data, n),
-            square(data, f.DELASSUS, n),
-        )  # fmt: skip
-        constrain_row_delassus(data, n)
-    return na, n
-
-
-@kernel
-def add_rebounds(data, na, before):
-    """Change the velocities of the limits before the impact such that rest becomes −e u⁻."""
-    restitution, threshold = vector(data, f.LIMIT_RESTITUTION), vector(data, f.STABILISATION)[1]
-    for k in range(before.shape[0] - 3 * na):
-        e_k = restitution[interval_of(data, na, k)]
-        if e_k > 0.0 and abs(before[3 * na + k]) > threshold:
-            before[3 * na + k] *= 1.0 + e_k
 
 
 @kernel
@@ -429,24 +316,8 @@ def velocity_change(data, arc, impulse):
     """Return what impulses (rows,) change the velocities of all rows by, shape (rows,)."""
     v, change = np.zeros(vector(arc, e.ARC_V).shape[0]), np.empty(impulse.shape[0])
     add_response(data, arc, impulse, v)
-    row_velocities(
-        matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
-        integers(data, f.DOF_PARENT), v, change,
-    )  # fmt: skip
+    fill_arc_velocities(data, arc, v, change)
     return change
-
-
-@kernel
-def impact_coefficients(data, before, na):
-    """Return μ and e of the closed contacts; slow impacts are plastic."""
-    friction, restitution = vector(data, f.FRICTION), vector(data, f.RESTITUTION)
-    row_of, threshold = integers(data, f.ROW_OF), vector(data, f.STABILISATION)[1]
-    mu, share = np.empty(na), np.empty(na)
-    for c in range(na):
-        i = row_of[3 * c] // 3
-        mu[c] = friction[i]
-        share[c] = restitution[i] if before[3 * c + 2] < -threshold else 0.0
-    return mu, share
 
 
 @kernel

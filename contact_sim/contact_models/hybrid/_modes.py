@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contact_sim.solvers._cone_active_set import active_set_newton
-from contact_sim.solvers._cone_gauss_seidel import block_gauss_seidel
+from contact_sim.solvers._cone_methods import active_set_newton, block_gauss_seidel
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
     CONVERGED_BY_FALLBACK,
@@ -41,65 +40,37 @@ from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 
 OPEN, STICK, SLIP = 0, 1, 2
-
-FORCE, NORMAL = 0, 1
-"""Kinds of unknowns."""
-
-AWAY = 2
-"""Mode of a limit that is not touched; 0 and ±1 are those of the other interval rows."""
-
+FORCE, NORMAL = 0, 1  # kinds of unknowns
+AWAY = 2  # mode of a limit that is not touched; 0 and ±1 are those of the other interval rows
 SMALLEST_PIVOT = 1e-7
-
-TOLERANCE = 1e-10
-
+TOLERANCE, MAX_SWEEPS = 1e-10, 400
+LIMITS = (50, 50, 1000)  # proximal points, sweeps and iterations of ADMM, see `solve_cones`
 ACCEPTED_RESIDUAL = 1e-8
 """Natural map, relative to the largest force, with which a solve that stalls is good enough."""
-
-ROUNDING = 1e-15
-"""Natural map, relative to the largest force, from which no more steps are taken."""
-
-MAX_SWEEPS = 400
-
-LIMITS = (50, 50, 1000)
-"""Proximal points, sweeps and iterations of ADMM, see `solve_cones`."""
-
+ROUNDING = 1e-15  # natural map, relative to the largest force, from which no more steps are taken
 LEAVING_ACCELERATION = 1e-8
 """Acceleration, relative to the largest free one, from which a contact leaves its mode."""
-
-TIGHTENING = 1e-6
-"""Share by which the bound of a contact at the end of its mode is tightened."""
-
+TIGHTENING = 1e-6  # share by which the bound of a contact at the end of its mode is tightened
 REFINEMENTS = 2
-
 ON_THE_CONE = 1.0 - 1e-9
-
-PROXIMAL = 1e-6
-"""Share of the diagonal that singles out the least of redundant forces."""
-
-DISTRIBUTIONS = 5
-"""Largest number of distributions of redundant forces that are tried."""
-
+PROXIMAL = 1e-6  # share of the diagonal that singles out the least of redundant forces
 PROXIMAL_STEPS = 3
+DISTRIBUTIONS = 5  # largest number of distributions of redundant forces that are tried
 
 
 class Modes(NamedTuple):
     """Modes of the closed contacts and of the interval rows."""
 
-    contact: Any
-    """OPEN, STICK or SLIP, integers, shape (na,)."""
-    direction: Any
-    """Direction of slip, shape (na, 2)."""
-    interval: Any
-    """0 held, ±1 direction in which the row moves, integers, shape (ns,)."""
+    contact: Any  # OPEN, STICK or SLIP, integers, shape (na,)
+    direction: Any  # direction of slip, shape (na, 2)
+    interval: Any  # 0 held, ±1 direction in which the row moves, integers, shape (ns,)
 
 
 class Unknowns(NamedTuple):
     """The unknown forces, m of them."""
 
-    kind: Any
-    """FORCE or NORMAL, integers, shape (m,)."""
-    row: Any
-    """Row of each; of a slipping contact the normal row, integers, shape (m,)."""
+    kind: Any  # FORCE or NORMAL, integers, shape (m,)
+    row: Any  # row of each; of a slipping contact the normal row, integers, shape (m,)
 
 
 # --- The choice of the modes.
@@ -109,22 +80,17 @@ class Unknowns(NamedTuple):
 def select_modes(rows, u, stiction_speed, at_end, force, modes, frozen):
     """Choose the modes; return (status code, sweeps, natural map [N]).
 
-    Args:
-        rows: the equations at this instant, n rows, see above.
-        u: velocities of the rows [m/s, rad/s], shape (n,).
-        stiction_speed: speed up to which a row counts as at rest [m/s, rad/s].
-        at_end: 1 where a normal force, then 1 where a friction force, then 1 where an interval
-            force has reached its bound: these bounds are tightened a little, so that a mode that
-            ends does end, shape (2 na + ns,).
-        force: guess and answer [N], shape (n,).
-        modes: out; the direction of slip also in, where it is frozen.
-        frozen: in and out, 1 where the direction of slip is given and kept, shape (na,); out also
-            where a slip starts.
+    Rows that move faster than `stiction_speed` slip. `at_end` is 1 where a normal, friction or
+    interval force has reached its bound, (2 na + ns,): such a bound is tightened a little, so that
+    a mode that ends does end. `force` (n,) is guess and answer. `frozen` (na,) is 1 where the
+    direction of slip in `modes` is kept; out also where a slip starts.
     """
     # the contact problem at acceleration level, in the unknowns of the rows at rest and in motion
     first_interval = 3 * modes.contact.shape[0]
     classify(rows, u, stiction_speed, frozen, modes)
-    unknowns, nr = resting_unknowns(modes)
+    unknowns, nr = unknown_forces(modes, True), 0
+    for i in range(modes.contact.shape[0]):
+        nr += modes.contact[i] == STICK
     row, m = unknowns.row, unknowns.row.shape[0]
     A, b, x = np.empty((m, m)), np.empty(m), np.empty(m)
     eliminate_friction(rows, modes, unknowns, A, b)
@@ -141,7 +107,14 @@ def select_modes(rows, u, stiction_speed, at_end, force, modes, frozen):
             b[e] += TIGHTENING * scale * (1.0 if rows.upper[k] > 0.0 else -1.0)
     # without eliminated friction A is symmetric: the cone solvers apply
     symmetric = 3 * nr == m or unknowns.kind[3 * nr] != NORMAL
-    sweeps, residual, converged = solve_sets(sets, x, symmetric)
+    if symmetric:
+        sweeps, residual, converged = solve_symmetric_sets(sets, x)
+    else:
+        sweeps, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
+        if not converged:
+            x[:] = 0.0
+            again, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
+            sweeps += again
     if not np.isfinite(residual):
         x[:] = 0.0
     # modes from the sign of forces and accelerations, then the forces of all rows
@@ -174,31 +147,6 @@ def classify(rows, u, stiction_speed, frozen, modes):
 
 
 @kernel
-def resting_unknowns(modes):
-    """Return the unknowns of contacts at rest, slipping contacts, intervals at rest.
-
-    Also the number of contacts at rest.
-    """
-    na, ns, m = modes.contact.shape[0], modes.interval.shape[0], 0
-    kind, row = np.empty(3 * na + ns, np.int64), np.empty(3 * na + ns, np.int64)
-    for i in range(na):
-        if modes.contact[i] == STICK:
-            for k in range(3):
-                kind[m + k], row[m + k] = FORCE, 3 * i + k
-            m += 3
-    nr = m // 3
-    for i in range(na):
-        if modes.contact[i] == SLIP:
-            kind[m], row[m] = NORMAL, 3 * i + 2
-            m += 1
-    for k in range(ns):
-        if modes.interval[k] == 0:
-            kind[m], row[m] = FORCE, 3 * na + k
-            m += 1
-    return Unknowns(kind[:m], row[:m]), nr
-
-
-@kernel
 def fill_sets(rows, at_end, unknowns, sets):
     """Fill the cones of the contacts at rest, and the intervals of all other unknowns."""
     mu, kind, row = rows.friction, unknowns.kind, unknowns.row
@@ -218,21 +166,8 @@ def fill_sets(rows, at_end, unknowns, sets):
 
 
 @kernel
-def solve_sets(sets, x, symmetric):
-    """Solve in place; return (iterations, natural map [N], converged)."""
-    if symmetric:
-        return solve_symmetric_sets(sets, x)
-    sweeps, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
-    if not converged:
-        x[:] = 0.0
-        again, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
-        sweeps += again
-    return sweeps, residual, converged
-
-
-@kernel
 def solve_symmetric_sets(sets, x):
-    """Solve in place where no friction is eliminated; return what `solve_sets` does.
+    """Solve in place without eliminated friction; return (iterations, natural map [N], converged).
 
     Sweeps come first: they keep what is redundant in x, where Newton would share the load anew at
     every event. Then to rounding where possible: close to the edge of the cone what is left of a
@@ -253,16 +188,9 @@ def solve_symmetric_sets(sets, x):
 
 @kernel
 def read_modes(sets, x, unknowns, leaves, mu, modes, frozen):
-    """Read the modes off the answer `x`; return False where a contact can find no force.
+    """Read the modes off the answer `x` (m,); return False where a contact can find no force.
 
-    Args:
-        sets: the problem that x answers.
-        x: forces of the unknowns [N], shape (m,).
-        unknowns: m of them.
-        leaves: acceleration from which a row leaves its mode [m/s²].
-        mu: friction coefficients of all contacts [-], shape (na,).
-        modes: out.
-        frozen: out, 1 where a slip starts, shape (na,).
+    `leaves` is the acceleration from which a row leaves its mode [m/s²].
     """
     A, b, row, direction = sets.delassus, sets.g, unknowns.row, modes.direction
     na, nr, consistent = mu.shape[0], sets.friction.shape[0], True
@@ -320,17 +248,11 @@ def slip_direction(u1, u2, d1, d2, frozen):
 
 @kernel
 def mode_forces(rows, modes, reference, force):
-    """Fill the forces that hold the modes; return False where they do not exist.
+    """Fill the forces (n,) that hold the modes; return False where they do not exist.
 
-    Redundant forces stay as they are in `reference`.
-
-    Args:
-        rows: the equations at this instant, n rows, see above.
-        modes: of the contacts and intervals.
-        reference: forces to start from [N], shape (n,).
-        force: out [N], shape (n,).
+    Redundant forces stay as they are in `reference` (n,).
     """
-    unknowns = held_unknowns(modes)
+    unknowns = unknown_forces(modes, False)
     row, m, first = unknowns.row, unknowns.row.shape[0], 0
     A, b = np.empty((m, m)), np.empty(m)
     eliminate_friction(rows, modes, unknowns, A, b)
@@ -352,13 +274,10 @@ def mode_forces(rows, modes, reference, force):
 
 @kernel
 def spread_redundant(rows, modes, force):
-    """Move redundant forces away from their bounds where others hold the modes as well.
-
-    Pivoting leaves them at their bounds, which they would leave at once. Tried are the forces of
-    least norm, Σ G_rr f_r², then those nearest to the ones at hand with the weakest contacts
-    lifted. Arguments as in `mode_forces`; `force`: in and out [N], shape (n,).
-    """
-    unknowns = held_unknowns(modes)
+    """Move redundant forces away from their bounds where others hold the modes as well."""
+    # pivoting leaves them at their bounds, which they would leave at once; tried are the forces of
+    # least norm, Σ G_rr f_r², then those nearest to the ones at hand with the weakest lifted
+    unknowns = unknown_forces(modes, False)
     m, first_interval = unknowns.row.shape[0], 3 * modes.contact.shape[0]
     A, b = np.empty((m, m)), np.empty(m)
     eliminate_friction(rows, modes, unknowns, A, b)
@@ -416,18 +335,22 @@ def inside_bounds(rows, modes, force):
 
 
 @kernel
-def held_unknowns(modes):
-    """Return the unknown forces of held contacts, then of held interval rows."""
+def unknown_forces(modes, sticking_first):
+    """Return the unknown forces of held contacts, then of held interval rows.
+
+    With `sticking_first` the contacts that stick come before those that slip.
+    """
     na, ns, m = modes.contact.shape[0], modes.interval.shape[0], 0
     kind, row = np.empty(3 * na + ns, np.int64), np.empty(3 * na + ns, np.int64)
-    for i in range(na):
-        if modes.contact[i] == SLIP:
-            kind[m], row[m] = NORMAL, 3 * i + 2
-            m += 1
-        elif modes.contact[i] == STICK:
-            for k in range(3):
-                kind[m + k], row[m + k] = FORCE, 3 * i + k
-            m += 3
+    for turn in range(2 if sticking_first else 1):
+        for i in range(na):
+            if modes.contact[i] == SLIP and (turn == 1 or not sticking_first):
+                kind[m], row[m] = NORMAL, 3 * i + 2
+                m += 1
+            elif modes.contact[i] == STICK and turn == 0:
+                for k in range(3):
+                    kind[m + k], row[m + k] = FORCE, 3 * i + k
+                m += 3
     for k in range(ns):
         if modes.interval[k] == 0:
             kind[m], row[m] = FORCE, 3 * na + k
@@ -445,15 +368,7 @@ def bound_force(lower, upper, modes, k):
 
 @kernel
 def eliminate_friction(rows, modes, unknowns, A, b):
-    """Fill A (m, m) and b (m,) with w = A x + b for the unknowns x.
-
-    Args:
-        rows: G [1/kg], accelerations without contact forces [m/s²] as g, and bounds of forces.
-        modes: of the contacts and interval rows.
-        unknowns: m of them.
-        A: out, shape (m, m).
-        b: out, shape (m,).
-    """
+    """Fill A (m, m) and b (m,) with w = A x + b for the unknowns x."""
     G, a, mu, direction = rows.delassus, rows.g, rows.friction, modes.direction
     na, row, kind = mu.shape[0], unknowns.row, unknowns.kind
     for e in range(row.shape[0]):
@@ -511,7 +426,12 @@ def factor_in_place(F, scale, first, order):
             best = largest_pivot(F, scale, order, k, begin, end)
             if best < 0:
                 return k
-        exchange(F, order, k, best)
+        if best != k:
+            for j in range(m):
+                F[k, j], F[best, j] = F[best, j], F[k, j]
+            for j in range(m):
+                F[j, k], F[j, best] = F[j, best], F[j, k]
+            order[k], order[best] = order[best], order[k]
         eliminate_unknown(F, k, m)
     return m
 
@@ -547,18 +467,6 @@ def largest_pivot(F, scale, order, k, begin, end):
         if begin <= e < end and abs(F[i, i]) > largest * scale[e]:
             best, largest = i, abs(F[i, i]) / scale[e]
     return best
-
-
-@kernel
-def exchange(F, order, i, k):
-    """Exchange the unknowns i and k: rows and columns of `F` (m, m)."""
-    if i == k:
-        return
-    for j in range(order.shape[0]):
-        F[i, j], F[k, j] = F[k, j], F[i, j]
-    for j in range(order.shape[0]):
-        F[j, i], F[j, k] = F[j, k], F[j, i]
-    order[i], order[k] = order[k], order[i]
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The equations of motion at one instant, with what the closed contacts add to them (theory 2.6).
+"""The equations of motion at one instant, and the closed contacts in them (theory 2.6).
 
     v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f,   J v̇ + J̇ v = G f + a
 
@@ -13,10 +13,23 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import fill_pair_rows
 from contact_sim.collision._detection import contact_drift, contact_rows, detect
-from contact_sim.contact_models._stages import place_bodies, row_response
+from contact_sim.contact_models._stages import row_response
 from contact_sim.contact_models.hybrid import _arc_fields as e
+from contact_sim.contact_models.hybrid._modes import (
+    AWAY,
+    LEAVING_ACCELERATION,
+    ON_THE_CONE,
+    OPEN,
+    STICK,
+    Modes,
+    mode_forces,
+    select_modes,
+    slip_direction,
+    solve_symmetric_sets,
+    spread_redundant,
+)
 from contact_sim.dynamics._rigid_body import bias_forces
-from contact_sim.solvers._cone_problem import Rows
+from contact_sim.solvers._cone_problem import Rows, fill_velocity
 from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
@@ -27,9 +40,9 @@ from contact_sim.step._bilateral_rows import (
     FILL_POSITIONS,
     FILL_SHARE,
     FILL_SPEEDS,
+    PROJECT_POSITIONS,
     fill_rates,
     has_bilateral,
-    project_positions,
     run_task,
 )
 from contact_sim.step._contact_rows import (
@@ -50,17 +63,16 @@ from contact_sim.step._workspace import (
     match_pair_slots,
 )
 
+STOP_TRIES, STOP_ACCURACY = 10, 0.8
+"""Solves to find the first stop of a slip; how close to it is close enough, as a ratio."""
+LEAST_SHARE = 1e-6  # of an arc, in which one more such solve may look for a stop
+MAX_RELAXATION = 2.0
+"""Bound on arc length times relaxation rate of a slip; Runge-Kutta of 4th order takes 2.78."""
+MAX_CORRECTION_SPEED = 1e-3
+"""Largest change of a normal velocity in one step to take out a penetration [m/s]."""
+
+
 # --- The instant.
-
-
-@kernel
-def evaluate(data, arc, q, v):
-    """Fill all that belongs to the configuration q (nq,) and the velocity v (nv,)."""
-    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
-        place_bodies(data, q)
-    fill_position_errors(data, q)
-    fill_joint_limits(data, arc, q)
-    evaluate_velocity(data, arc, v)
 
 
 @kernel
@@ -75,20 +87,30 @@ def evaluate_velocity(data, arc, v):
         )  # fmt: skip
     else:
         assign(effects, vector(data, f.NONLINEAR_EFFECTS))
-    # contacts, free acceleration (constrained by bilateral rows), and u = J v
     fill_contacts(data, arc)
-    fill_free_acceleration(data, arc, v)
+    # M = Lᵀ L, and M⁻¹ (τ − nle − D v), constrained by bilateral rows; u = J v
+    M, factor, tree = matrix(data, f.MASS_MATRIX), matrix(data, f.FACTOR), tree_of(data)
+    tau, damping = vector(data, f.TAU), vector(data, f.DAMPING)
+    free = vector(arc, e.FREE_ACCELERATION)
+    for k in range(v.shape[0]):
+        j = k
+        while j >= 0:
+            factor[k, j] = M[k, j]
+            j = tree[0][j]
+        free[k] = tau[k] - effects[k] - damping[k] * v[k]
+    factorise(factor, tree)
+    solve(factor, tree, free)
     constrain_free_acceleration(data, arc, v)
-    row_velocities(
-        matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
-        integers(data, f.DOF_PARENT), v, vector(arc, e.U),
-    )  # fmt: skip
+    fill_arc_velocities(data, arc, v, vector(arc, e.U))
 
 
 @kernel
-def change_velocity(data, arc):
-    """Bring the instant in line with a velocity that an impact has changed."""
-    evaluate_velocity(data, arc, vector(arc, e.ARC_V))
+def fill_arc_velocities(data, arc, v, out):
+    """Fill `out` with the velocities J v of all rows at the instant, from v (nv,)."""
+    row_velocities(
+        matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
+        integers(data, f.DOF_PARENT), v, out,
+    )  # fmt: skip
 
 
 @kernel
@@ -154,52 +176,33 @@ def pair_contacts(data, arc):
         drift[3 * first + r] = found[r]
 
 
-@kernel
-def fill_free_acceleration(data, arc, v):
-    """Fill the factor of M, and M⁻¹ (τ − nle − D v)."""
-    M, factor = matrix(data, f.MASS_MATRIX), matrix(data, f.FACTOR)
-    dof_parent, damping = integers(data, f.DOF_PARENT), vector(data, f.DAMPING)
-    tau, effects = vector(data, f.TAU), vector(arc, e.NONLINEAR_EFFECTS)
-    free = vector(arc, e.FREE_ACCELERATION)
-    # M = Lᵀ L, and M⁻¹ (τ − nle − D v)
-    for k in range(v.shape[0]):
-        j = k
-        while j >= 0:
-            factor[k, j] = M[k, j]
-            j = dof_parent[j]
-        free[k] = tau[k] - effects[k] - damping[k] * v[k]
-    factorise(factor, tree_of(data))
-    solve(factor, tree_of(data), free)
-
-
 # --- The rows of the closed contacts.
 
 
 @kernel
-def closed_rows(data, arc):
-    """Return the equations of the closed contacts and intervals, and their number.
-
-    G [1/kg], accelerations without contact forces [m/s²] as g, and bounds of forces [N].
-    """
+def fill_arc_delassus(data, arc, interval_closed):
+    """Fill G of the closed contacts and of these intervals, (ns,); return (contacts, rows)."""
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
-    contacts, intervals = arc_branches(data, arc), interval_branches(data)
-    dof_parent, jacobian = integers(data, f.DOF_PARENT), matrix(arc, e.JACOBIAN_TRANSPOSED)
     na, n = collect_rows(
-        vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), contacts, intervals[0],
-        all_islands(data), row_of, row_leaf,
+        vector(arc, e.CLOSED), interval_closed, arc_branches(data, arc),
+        integers(data, f.INTERVAL_DOF), all_islands(data), row_of, row_leaf,
     )  # fmt: skip
-    G, a = square(data, f.DELASSUS, n), vector(data, f.G)[:n]
-    mu = vector(data, f.ROW_FRICTION)[:na]
-    # G = J M⁻¹ Jᵀ, a = J M⁻¹ (τ − nle − D v) + J̇ v, then both under bilateral rows
     if n > 0:
         delassus(
-            jacobian, matrix(data, f.FACTOR), tree_of(data), row_of, row_leaf, n,
-            row_response(data, n), G,
+            matrix(arc, e.JACOBIAN_TRANSPOSED), matrix(data, f.FACTOR), tree_of(data), row_of,
+            row_leaf, n, row_response(data, n), square(data, f.DELASSUS, n),
         )  # fmt: skip
+    return na, n
+
+
+@kernel
+def closed_rows(data, arc):
+    """Return the equations of the closed rows, with accelerations [m/s²] and forces [N], and n."""
+    # G = J M⁻¹ Jᵀ, a = J M⁻¹ (τ − nle − D v) + J̇ v, then both under bilateral rows
+    na, n = fill_arc_delassus(data, arc, vector(arc, e.INTERVAL_CLOSED))
+    row_of, a, mu = integers(data, f.ROW_OF), vector(data, f.G)[:n], vector(data, f.ROW_FRICTION)
     free, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
-    row_velocities(
-        jacobian, contacts, intervals, dof_parent, vector(arc, e.FREE_ACCELERATION), free
-    )
+    fill_arc_velocities(data, arc, vector(arc, e.FREE_ACCELERATION), free)
     for r in range(n):
         a[r] = free[row_of[r]] + drift[row_of[r]]
     constrain_row_delassus(data, n)
@@ -211,7 +214,7 @@ def closed_rows(data, arc):
     for k in range(n - 3 * na):
         s = interval_of(data, na, k)
         lower[k], upper[k] = vector(arc, e.LOWER)[s], vector(arc, e.UPPER)[s]
-    return Rows(G, a, mu, lower, upper), n
+    return Rows(square(data, f.DELASSUS, n), a, mu[:na], lower, upper), n
 
 
 @kernel
@@ -229,14 +232,17 @@ def add_response(data, arc, force, out):
         dof_parent, force, response,
     )  # fmt: skip
     solve(matrix(data, f.FACTOR), tree_of(data), response)
-    constrain_response(data, response)
+    if has_bilateral(data):
+        constrain_vector(data, response)
     for k in range(out.shape[0]):
         out[k] += response[k]
 
 
 @kernel
-def add_impulse(data, arc, impulse):
-    """Add impulses of all rows [N s], in the frames of the instant, to those of the step."""
+def apply_arc_impulse(data, arc, impulse):
+    """Change the velocity by impulses of all rows [N s], and add them to those of the step."""
+    add_response(data, arc, impulse, vector(arc, e.ARC_V))
+    accumulate_constraint_impulse(data, arc)
     turned, total = np.empty(impulse.shape[0]), vector(arc, e.IMPULSE)
     in_start_frames(data, arc, impulse, turned)
     for r in range(total.shape[0]):
@@ -245,10 +251,8 @@ def add_impulse(data, arc, impulse):
 
 @kernel
 def in_start_frames(data, arc, force, out):
-    """Fill `out` with the forces of all rows, turned into the contact frames of the step's start.
-
-    The frames of the instant turn on curved ground; on planes this changes nothing but rounding.
-    """
+    """Fill `out` with the forces of all rows in the contact frames of the start of the step."""
+    # the frames turn on curved ground; on planes this changes nothing but rounding
     now, start = frames(arc, e.FRAME), frames(data, f.FRAME_START)
     for i in range(now.shape[0]):
         r = 3 * i
@@ -288,31 +292,21 @@ def fill_position_errors(data, q):
 
 @kernel
 def constrain_free_acceleration(data, arc, v):
-    """Constrain the acceleration without contact forces at v (nv,).
-
-    Fills the elimination that `constrain_response` needs.
-    """
+    """Constrain the acceleration without contact forces at v (nv,)."""
+    # fills the elimination that `constrain_vector` needs
     if not has_bilateral(data):
         return
     moved = vector(data, f.PROJECTION)
     assign(moved, v)
     run_task(data, ELIMINATE_ACCELERATIONS)
-    fill_arc_coupling(data, arc)
-    constrain_vector(data, vector(arc, e.FREE_ACCELERATION))
-    assign(vector(arc, e.BILATERAL_FREE), vector(data, f.BILATERAL_IMPULSE))
-    set_zero(vector(data, f.BILATERAL_BIAS))
-
-
-@kernel
-def fill_arc_coupling(data, arc):
-    """Fill J M⁻¹ Hᵀ of the contact rows of the arc, and the share of it in G."""
+    # J M⁻¹ Hᵀ of the contact rows of the arc, and the share of it in G
     coupling, response = matrix(data, f.BILATERAL_COUPLING), matrix(data, f.BILATERAL_RESPONSE)
     for a in range(coupling.shape[0]):
-        row_velocities(
-            matrix(arc, e.JACOBIAN_TRANSPOSED), branches_with(data, vector(arc, e.FEATURE)),
-            interval_branches(data), integers(data, f.DOF_PARENT), response[a], coupling[a],
-        )  # fmt: skip
+        fill_arc_velocities(data, arc, response[a], coupling[a])
     run_task(data, FILL_SHARE)
+    constrain_vector(data, vector(arc, e.FREE_ACCELERATION))
+    assign(vector(arc, e.BILATERAL_FREE), vector(data, f.BILATERAL_IMPULSE))
+    vector(data, f.BILATERAL_BIAS)[:] = 0.0
 
 
 @kernel
@@ -325,27 +319,11 @@ def constrain_vector(data, x):
 
 
 @kernel
-def constrain_response(data, response):
-    """Constrain the response M⁻¹ Jᵀ f (nv,) to contact forces or impulses."""
-    if has_bilateral(data):
-        constrain_vector(data, response)
-
-
-@kernel
 def constrain_row_delassus(data, n):
     """Make G of n rows G_c, the one under the constraints."""
     if has_bilateral(data):
         integers(data, f.COUNTS)[1] = n
         run_task(data, CONSTRAIN_DELASSUS)
-
-
-@kernel
-def fill_constraint_forces(data, arc):
-    """Fill the forces of the constraints at the instant, after those of the contacts."""
-    force, free = vector(arc, e.BILATERAL_FORCE), vector(arc, e.BILATERAL_FREE)
-    response = vector(data, f.BILATERAL_IMPULSE)
-    for r in range(force.shape[0]):
-        force[r] = free[r] + response[r]
 
 
 @kernel
@@ -365,13 +343,13 @@ def impose_driven_speeds(data, arc):
     start, H = matrix(arc, e.START_JACOBIAN), matrix(data, f.BILATERAL_JACOBIAN)
     for r in range(H.shape[0]):
         assign(start[r], H[r])
-    set_zero(vector(arc, e.BILATERAL_IMPULSE))
+    vector(arc, e.BILATERAL_IMPULSE)[:] = 0.0
     v = vector(arc, e.ARC_V)
     assign(vector(data, f.PROJECTION), v)
     run_task(data, FILL_SPEEDS)
     constrain_vector(data, v)
     accumulate_constraint_impulse(data, arc)
-    set_zero(vector(data, f.BILATERAL_BIAS))
+    vector(data, f.BILATERAL_BIAS)[:] = 0.0
     return True
 
 
@@ -381,15 +359,253 @@ def store_constraint_impulse(data, arc):
     if not has_bilateral(data):
         return
     fill_rates(data, vector(arc, e.ARC_V))
-    project_positions(data)
+    run_task(data, PROJECT_POSITIONS)
     start, H = matrix(arc, e.START_JACOBIAN), matrix(data, f.BILATERAL_JACOBIAN)
     for r in range(H.shape[0]):
         assign(H[r], start[r])
     assign(vector(data, f.BILATERAL_IMPULSE), vector(arc, e.BILATERAL_IMPULSE))
 
 
+# --- The closed contacts at one instant: modes chosen, modes held, drift removed.
+#
+# What drifts by the error of the integration is taken back at the end of a step, at the level of
+# velocities: u_t = 0 and u_n = −α φ of closed contacts (theory T8: no Baumgarte along the ground).
+
+
 @kernel
-def set_zero(x):
-    """Make all zero."""
-    for k in range(x.shape[0]):
-        x[k] = 0.0
+def choose_modes(data, arc, dt):
+    """Choose the modes for an arc of about dt, open what leaves; return as `select_modes`."""
+    # `heading` is the direction in which each contact slips at first, `direction` that against
+    # which friction acts; they differ where a slow slip turns (`frozen`). The modes say what held
+    # before; `reference` is guess and answer
+    rows, n = closed_rows(data, arc)
+    row_of, na, ns = integers(data, f.ROW_OF), rows.friction.shape[0], rows.lower.shape[0]
+    mode, at_end = integers(arc, e.CONTACT_MODE), integers(arc, e.AT_END)
+    u, reference = vector(arc, e.U), vector(arc, e.REFERENCE)
+    stiction_speed, nc = vector(arc, e.SETTINGS)[0], mode.shape[0]
+    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), np.empty(ns, np.int64))
+    speed, guess, ends = np.empty(n), np.empty(n), np.zeros(2 * na + ns, np.int64)
+    keep = np.empty(na, np.int64)
+    # velocities, guess and ended guards of the closed rows; what stuck counts as at rest
+    for r in range(n):
+        speed[r], guess[r] = u[row_of[r]], reference[row_of[r]]
+    for c in range(na):
+        i = row_of[3 * c] // 3
+        ends[c], ends[na + c] = at_end[i], at_end[nc + i]
+        if mode[i] == STICK:
+            speed[3 * c] = speed[3 * c + 1] = 0.0
+    for k in range(ns):
+        ends[2 * na + k] = at_end[2 * nc + interval_of(data, na, k)]
+    # directions of slow slips, the modes, and forces inside their bounds
+    freeze_slow_slips(rows, speed, stiction_speed, dt, guess, modes.direction, keep)
+    outcome = select_modes(rows, speed, stiction_speed, ends, guess, modes, keep)
+    spread_redundant(rows, modes, guess)
+    reference[:] = 0.0
+    for r in range(n):
+        reference[row_of[r]] = guess[r]
+    # modes of the closed rows, directions, and which are frozen
+    frozen, closed = integers(arc, e.FROZEN), vector(arc, e.CLOSED)
+    direction, heading = matrix(arc, e.DIRECTION), matrix(arc, e.HEADING)
+    mode[:], frozen[:] = OPEN, 0
+    for c in range(na):
+        i = row_of[3 * c] // 3
+        mode[i], frozen[i] = modes.contact[c], keep[c]
+        x, y = modes.direction[c, 0], modes.direction[c, 1]
+        direction[i, 0], direction[i, 1] = x, y
+        if u[3 * i] ** 2 + u[3 * i + 1] ** 2 > stiction_speed**2:
+            x, y = slip_direction(u[3 * i], u[3 * i + 1], 0.0, 0.0, 0)
+        heading[i, 0], heading[i, 1] = x, y
+        closed[i] = 0.0 if modes.contact[c] == OPEN else 1.0
+    # a limit that moves is left
+    interval_mode, interval_closed = integers(arc, e.INTERVAL_MODE), vector(arc, e.INTERVAL_CLOSED)
+    first = interval_mode.shape[0] - integers(data, f.LIMIT_Q).shape[0]
+    for k in range(ns):
+        s = interval_of(data, na, k)
+        interval_mode[s] = modes.interval[k]
+        if s >= first and interval_mode[s] != 0:
+            interval_mode[s], interval_closed[s] = AWAY, 0.0
+    return outcome
+
+
+@kernel
+def hold_modes(data, arc):
+    """Fill the forces that hold the modes, and v̇; return False if there are none."""
+    rows, n = closed_rows(data, arc)
+    row_of, na = integers(data, f.ROW_OF), rows.friction.shape[0]
+    mode, frozen = integers(arc, e.CONTACT_MODE), integers(arc, e.FROZEN)
+    direction, u = matrix(arc, e.DIRECTION), vector(arc, e.U)
+    force, reference = vector(arc, e.FORCE), vector(arc, e.REFERENCE)
+    modes = Modes(np.empty(na, np.int64), np.empty((na, 2)), interval_modes(data, arc, na, n))
+    near, answer = np.empty(n), np.empty(n)
+    # modes and directions of slip at this instant
+    for c in range(na):
+        i = row_of[3 * c] // 3
+        modes.contact[c] = mode[i]
+        modes.direction[c, 0], modes.direction[c, 1] = slip_direction(
+            u[3 * i], u[3 * i + 1], direction[i, 0], direction[i, 1], frozen[i]
+        )
+    for r in range(n):
+        near[r] = reference[row_of[r]]
+    held = mode_forces(rows, modes, near, answer)
+    force[:] = 0.0
+    for r in range(n):
+        force[row_of[r]] = answer[r]
+    # v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f
+    acceleration, free = vector(arc, e.ACCELERATION), vector(arc, e.FREE_ACCELERATION)
+    assign(acceleration, free)
+    add_response(data, arc, force, acceleration)
+    # forces of the constraints, after those of the contacts
+    bilateral, alone = vector(arc, e.BILATERAL_FORCE), vector(arc, e.BILATERAL_FREE)
+    response = vector(data, f.BILATERAL_IMPULSE)
+    for r in range(bilateral.shape[0]):
+        bilateral[r] = alone[r] + response[r]
+    return held and bool(np.isfinite(np.sum(acceleration)))
+
+
+@kernel
+def interval_modes(data, arc, na, n):
+    """Return the modes of the closed intervals of a problem of n rows, na contacts in front."""
+    modes = np.empty(n - 3 * na, np.int64)
+    for k in range(modes.shape[0]):
+        modes[k] = integers(arc, e.INTERVAL_MODE)[interval_of(data, na, k)]
+    return modes
+
+
+@kernel
+def remove_drift(data, arc):
+    """Take the drift out of the velocity of closed rows: u_t = 0, u_n = −α φ, intervals at rest.
+
+    A penetration that was there before is taken out slowly, as is the position error of a
+    bilateral row: u_n changes by no more than MAX_CORRECTION_SPEED. G is that of `hold_modes`.
+    """
+    row_of = integers(data, f.ROW_OF)
+    na, n = collect_rows(
+        vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), arc_branches(data, arc),
+        integers(data, f.INTERVAL_DOF), all_islands(data), row_of, integers(data, f.ROW_LEAF),
+    )  # fmt: skip
+    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), interval_modes(data, arc, na, n))
+    # errors of the velocities: u_n + α φ, bounded; the slip of what sticks
+    mode, drift, ns = integers(arc, e.CONTACT_MODE), np.zeros(n), n - 3 * na
+    gap, u, rate = vector(arc, e.GAP), vector(arc, e.U), vector(arc, e.SETTINGS)[1]
+    interval_gap, most, worst = vector(arc, e.INTERVAL_GAP), MAX_CORRECTION_SPEED, 0.0
+    for c in range(na):
+        i = row_of[3 * c] // 3
+        modes.contact[c] = mode[i]
+        error = u[3 * i + 2] + rate * gap[i]
+        drift[3 * c + 2] = min(max(error, -most), most)
+        if mode[i] == STICK:
+            drift[3 * c], drift[3 * c + 1] = u[3 * i], u[3 * i + 1]
+    for k in range(ns):
+        if modes.interval[k] == 0:
+            s = interval_of(data, na, k)
+            error = rate * interval_gap[s]
+            drift[3 * na + k] = u[row_of[3 * na + k]] + min(max(error, -most), most)
+    for r in range(n):
+        worst = max(worst, abs(drift[r]))
+    if worst == 0.0:
+        return
+    # impulses with G λ = −drift
+    rows = Rows(square(data, f.DELASSUS, n), drift, np.zeros(na), np.zeros(ns), np.zeros(ns))
+    answer, impulse = np.zeros(n), np.zeros(vector(arc, e.IMPULSE).shape[0])
+    mode_forces(rows, modes, np.zeros(n), answer)
+    for r in range(n):
+        impulse[row_of[r]] = answer[r]
+    apply_arc_impulse(data, arc, impulse)
+    fill_arc_velocities(data, arc, vector(arc, e.ARC_V), u)
+
+
+# --- Directions of slow slips, whose friction turns them faster than an explicit arc can follow.
+#
+# At speed s the direction of a slip relaxes at a rate of up to μ f_n λ_max(G_tt) / s. Where that
+# is too fast for an arc, the direction is kept over the arc: that of the slip at its end, from the
+# contact problem that is implicit in the velocity, u + dt (G f + a) = dt w, w_t the slip
+# (theory 2.6).
+
+
+@kernel
+def freeze_slow_slips(rows, u, stiction_speed, dt, force, direction, frozen):
+    """Find the slips too slow for an explicit arc of dt (`frozen`), choose their directions."""
+    mu, count = rows.friction, 0
+    na = mu.shape[0]
+    for i in range(na):
+        r, frozen[i] = 3 * i, 0
+        speed = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
+        # dt μ f_n λ_max(G_tt) / speed: too stiff for Runge-Kutta beyond 2
+        pull = mu[i] * force[r + 2] * tangential_response(rows.delassus, r)
+        if speed > stiction_speed and dt * pull > MAX_RELAXATION * speed:
+            frozen[i] = 1
+            direction[i, 0], direction[i, 1] = u[r] / speed, u[r + 1] / speed
+            count += 1
+    if count == 0:
+        return
+    # normal forces there share a load as those of the arc do: both start from `force` and keep
+    # what is redundant
+    slip = implicit_slips(rows, u, dt, force, frozen)
+    for i in range(na):
+        r = 3 * i
+        size = np.sqrt(slip[r] ** 2 + slip[r + 1] ** 2)
+        # a slip that will have turned back by then has to stop first
+        if frozen[i] == 1 and slip[r] * u[r] + slip[r + 1] * u[r + 1] > 0.0 and size < np.inf:
+            direction[i, 0], direction[i, 1] = slip[r] / size, slip[r + 1] / size
+
+
+@kernel
+def implicit_slips(rows, u, dt, guess, frozen):
+    """Return vectors along the slips w_t at the end, of u + dt (G f + a) = dt w, shape (n,)."""
+    # the slip itself and not the friction it calls for, which says nothing of a contact without
+    # load, and too little of slow slips: the accuracy of f is relative to the largest one; where a
+    # frozen slip stops within dt, the directions are those shortly before the first stop, so that
+    # the slip ends there in both of its components; at rest it is that of the friction
+    x, mu, w = guess.copy(), rows.friction, np.empty(guess.shape[0])
+    implicit, slides, stops = rows, 0.0, np.inf
+    for _ in range(STOP_TRIES):
+        implicit = Rows(rows.delassus, rows.g + u / dt, mu, rows.lower, rows.upper)
+        solve_symmetric_sets(implicit, x)
+        fill_velocity(implicit, x, w)
+        first = first_stop(implicit, u, dt, x, w, frozen)
+        # bisection, in ratios, for an arc just short of the first stop
+        if first < dt:
+            stops = dt
+        else:
+            slides = dt
+        if slides > STOP_ACCURACY * stops or stops == np.inf:
+            break
+        dt = first if slides == 0.0 else np.sqrt(slides * stops)
+    least = LEAVING_ACCELERATION * np.abs(implicit.g).max()
+    for r in range(0, 3 * mu.shape[0], 3):
+        if w[r] ** 2 + w[r + 1] ** 2 <= least**2:
+            w[r], w[r + 1] = -x[r], -x[r + 1]
+    return w
+
+
+@kernel
+def first_stop(rows, u, dt, x, w, frozen):
+    """Return when the first of the frozen slips stops [s], about; dt if none stops before."""
+    # a slip at rest by dt stopped when |f_t + m u_t (1 / t − 1 / dt)| = μ f_n, with m the least
+    # effective mass of its contact alone: not later than that; one that has turned back by dt
+    # stops where its speed along u_t passes zero
+    first = dt
+    for i in range(rows.friction.shape[0]):
+        r = 3 * i
+        if frozen[i] == 0:
+            continue
+        bound = ON_THE_CONE * rows.friction[i] * x[r + 2]
+        inside = x[r] ** 2 + x[r + 1] ** 2 - bound**2
+        speed = u[r] ** 2 + u[r + 1] ** 2
+        after = dt * (w[r] * u[r] + w[r + 1] * u[r + 1]) / speed
+        if inside < 0.0:
+            mass = 1.0 / tangential_response(rows.delassus, r)
+            half = -mass * (x[r] * u[r] + x[r + 1] * u[r + 1])
+            square = mass * mass * speed
+            rate = (np.sqrt(half * half - square * inside) - half) / square
+            first = min(first, dt / (1.0 + dt * max(rate, 0.0)))
+        elif after < 0.0:
+            first = min(first, dt / (1.0 - after))
+    return max(first, LEAST_SHARE * dt)
+
+
+@kernel
+def tangential_response(G, r):
+    """Return λ_max of G_tt at row `r` [1/kg], independent of the tangential axes."""
+    mean, half = 0.5 * (G[r, r] + G[r + 1, r + 1]), 0.5 * (G[r, r] - G[r + 1, r + 1])
+    return mean + np.sqrt(half * half + G[r, r + 1] ** 2)

@@ -22,12 +22,12 @@ import pinocchio as pin
 from sensor_msgs.msg import JointState
 
 from contact_sim._types import Array
-from contact_sim.control._legs import can_move_its_feet
+from contact_sim.control._inverse_dynamics import can_move_its_feet
 from contact_sim.control._stance import BaseGains, BaseMotion, Stance
 from contact_sim.errors import InvalidInput
 from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._model import RobotModel
-from contact_sim.ros.controllers.base import ControllerNode, run
+from contact_sim.ros.controllers import ControllerNode, run
 
 BRAKING = 12.0
 """d: deceleration of the base over its velocity [1/s]."""
@@ -90,9 +90,8 @@ class StanceController(ControllerNode):
         self._efforts = StanceEfforts(self.robot)
         self._pose = self.robot.joint_positions(self.robot.reference_configuration())
         self._first: float | None = None
-        self._stance: Stance | None = None
-        if self._whole_body:  # the first one compiles kernels: now, not when a state waits
-            self._stance = self._stance_anew()
+        # the first one compiles kernels: now, not when a state waits
+        self._stance = self._stance_anew() if self._whole_body else None
 
     def command(self, time: float, q: Array, v: Array) -> JointState:
         """Return joint targets and efforts."""

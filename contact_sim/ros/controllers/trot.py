@@ -20,12 +20,10 @@ from contact_sim._types import Array
 from contact_sim.control._trot import Trot
 from contact_sim.errors import InvalidInput, SingularLegs
 from contact_sim.ros._conversions import seconds
-from contact_sim.ros.controllers.base import LATEST, ControllerNode, run
+from contact_sim.ros.controllers import LATEST, ControllerNode, run
 
 CMD_VEL_TIMEOUT = 0.5
 """Default of `cmd_vel_timeout` for commands with a stamp [s], as of ros2_controllers."""
-AT_REST = (0.0, 0.0, 0.0)
-"""The command to trot on the spot."""
 
 
 class TrotController(ControllerNode):
@@ -76,7 +74,7 @@ class TrotController(ControllerNode):
             self._since = time
         self._now = time
         if self._timeout and time - self._since > self._timeout:
-            self._trot.velocity = AT_REST
+            self._trot.velocity = (0.0, 0.0, 0.0)  # on the spot
         try:
             effort = self._trot.effort(time, q, v)
         except SingularLegs:

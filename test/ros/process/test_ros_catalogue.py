@@ -15,8 +15,8 @@ from rclpy.parameter import Parameter
 from contact_sim import contact_models, load_robot, robots, textbook_systems
 from contact_sim.collision._terrain import TERRAINS
 from contact_sim.ros._client import environment
-from contact_sim.ros._node import SimulationNode
 from contact_sim.ros._processes import isolated_environment
+from contact_sim.ros.simulation_node import SimulationNode
 
 STEPS = 20
 TIMEOUT = 60.0

@@ -13,8 +13,7 @@ from sensor_msgs.msg import JointState
 from contact_sim.ros._client import environment
 from contact_sim.ros._conversions import set_stamp
 from contact_sim.ros._processes import isolated_environment
-from contact_sim.ros.controllers import trot
-from contact_sim.ros.controllers.base import ControllerNode
+from contact_sim.ros.controllers import ControllerNode, trot
 
 
 class Remembering(ControllerNode):

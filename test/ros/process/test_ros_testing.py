@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from contact_sim import InvalidInput, UnknownName
 from contact_sim.replay import Recording, repeat
 from contact_sim.ros._conversions import set_stamp
-from contact_sim.testing._lockstep import STATES, Relay
+from contact_sim.testing._lockstep_trial import STATES, Relay
 
 STANCE = 'contact_sim.ros.controllers.stance'
 COUNTING = """

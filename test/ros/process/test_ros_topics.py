@@ -13,7 +13,7 @@ from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from ros_session import SECOND, Session, published_topics, stamp_of, vector
 
 from contact_sim import load_robot
-from contact_sim.step._residuals import Residuals
+from contact_sim.step._problem import Residuals
 from contact_sim.topics._table import PublishRateParameters
 
 STEP = SECOND // 1000

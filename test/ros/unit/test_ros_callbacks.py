@@ -17,7 +17,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from contact_sim.errors import InvalidInput
 from contact_sim.ros import simulation_node
-from contact_sim.ros._node import CallbacksEnded, CallbackThread, answering, refusal
+from contact_sim.ros.simulation_node import CallbacksEnded, CallbackThread, answering, refusal
 
 PATIENCE = 10.0
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from contact_sim.simulation._loop import LARGEST_LAG, WINDOW, Pacer
+from contact_sim.simulation._running import LARGEST_LAG, WINDOW, Pacer
 
 STEP = 1e-3
 BEGIN = 100.0

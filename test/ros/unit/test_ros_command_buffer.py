@@ -10,7 +10,7 @@ from bad_commands import BAD_EFFORTS, BAD_JOINT_STATES, INF, JOINTS, NAN
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from contact_sim.ros._joint_commands import CommandBuffer
+from contact_sim.ros._commands import CommandBuffer
 
 N = len(JOINTS)
 STIFFNESS, DAMPING = 50.0, 2.0

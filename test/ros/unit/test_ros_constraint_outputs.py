@@ -21,10 +21,9 @@ from contact_sim.ros._parameters import (
     ConstraintParameters,
     NodeParameters,
 )
-from contact_sim.topics._sinks import Step
-from contact_sim.topics._sinks import labelled as labelled_numbers
-from contact_sim.topics._solver_numbers import solver_numbers
-from contact_sim.topics._world_topics import SimulationTopics
+from contact_sim.topics._messages import Step
+from contact_sim.topics._messages import labelled as labelled_numbers
+from contact_sim.topics._world_topics import SimulationTopics, solver_numbers
 
 MASS, CENTRE = 2.0, np.array([0.1, -0.2, 0.3])
 WEIGHT = MASS * 9.81

@@ -25,7 +25,7 @@ from contact_sim.constraints import (
     LoopClosure,
     PointAnchor,
 )
-from contact_sim.constraints._table import KINDS
+from contact_sim.constraints._constraint_rows import KINDS
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
 from contact_sim.ros._factory import (
     FIELDS,

@@ -4,8 +4,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
-from contact_sim.ros.demo.__main__ import main
-from contact_sim.ros.demo._run import complaints, power_of_ten
+from contact_sim.ros.demo import complaints, main, power_of_ten
 
 GOOD = {
     'base_height_m': 0.27,

@@ -16,20 +16,18 @@ from visualization_msgs.msg import Marker
 
 from contact_sim import Compliant, NullSpace, Planes, Simulator, load_robot
 from contact_sim.robot._several_robots import parts_of
+from contact_sim.ros._inputs import SupportCommand
 from contact_sim.ros._parameters import PARAMETER_GROUPS, NodeParameters
-from contact_sim.ros._services import SupportCommand
-from contact_sim.ros.demo._figure import draw
-from contact_sim.ros.demo._run import Track
+from contact_sim.ros.demo import Track, draw
 from contact_sim.sensors import ContactFlags, FootForces
 from contact_sim.sensors._foot_sensors import cross
 from contact_sim.topics import _robot_topics
 from contact_sim.topics._markers import ContactMarkers, SupportMarkers
+from contact_sim.topics._messages import Step
+from contact_sim.topics._messages import labelled as labelled_numbers
 from contact_sim.topics._robot_topics import RobotTopics
-from contact_sim.topics._sinks import Step
-from contact_sim.topics._sinks import labelled as labelled_numbers
-from contact_sim.topics._solver_numbers import solver_numbers
 from contact_sim.topics._table import FOOT_CONTACTS, FOOT_WRENCH, NODE
-from contact_sim.topics._world_topics import ShadowNumbers
+from contact_sim.topics._world_topics import ShadowNumbers, solver_numbers
 
 GRAVITY = 9.81
 S, C = np.sin(0.6), np.cos(0.6)
@@ -204,7 +202,7 @@ def test_a_track_has_forces_per_foot_and_places_per_contact_point(tmp_path, turn
     assert track.contact_point[1] == pytest.approx(report.contacts.position, abs=1e-9)
     middle = report.contacts.position.reshape(2, 4, 3).mean(axis=1)
     assert track.foot[0] == pytest.approx(middle, abs=1e-9)
-    draw(sim.robot, track, 0.8, ['a sled'], tmp_path / 'sled.png')
+    draw(sim.robot, track, ['a sled'], tmp_path / 'sled.png')
     assert (tmp_path / 'sled.png').stat().st_size > 10_000
 
 

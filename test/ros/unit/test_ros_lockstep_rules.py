@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contact_sim import load_robot
 from contact_sim.errors import InvalidInput, UnknownName
-from contact_sim.ros._joint_commands import CommandBuffer
+from contact_sim.ros._commands import CommandBuffer
 from contact_sim.ros._lockstep import SLICE, Lockstep, Verdict, owned_joints
 from contact_sim.ros._parameters import ControllerParameters, LockstepParameters
 

@@ -31,9 +31,8 @@ from contact_sim.sensors import (
 )
 from contact_sim.terrain import HeightField, Region
 from contact_sim.topics._markers import ContactMarkers, ground_markers
+from contact_sim.topics._messages import Step
 from contact_sim.topics._robot_topics import SensorMessages, imu_covariances, wrenches
-from contact_sim.topics._sinks import Step
-from contact_sim.topics._solver_numbers import solver_numbers
 from contact_sim.topics._table import (
     FOOT_CONTACTS,
     FOOT_WRENCH,
@@ -42,7 +41,7 @@ from contact_sim.topics._table import (
     PUBLISHED,
     nanoseconds,
 )
-from contact_sim.topics._world_topics import SimulationTopics
+from contact_sim.topics._world_topics import SimulationTopics, solver_numbers
 
 GRAVITY = 9.81
 

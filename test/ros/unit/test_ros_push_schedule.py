@@ -8,8 +8,8 @@ import pytest
 
 from contact_sim import Simulator, load_robot
 from contact_sim.errors import ContactSimError
+from contact_sim.ros._commands import MAX_PUSHES, Pushes
 from contact_sim.ros._parameters import PushParameters
-from contact_sim.ros._pushes import MAX_PUSHES, Pushes
 
 SECOND = 1_000_000_000
 STEP = SECOND // 1000
@@ -28,7 +28,7 @@ def sim():
 
 def pushes_of(sim, **parameters):
     pushes = Pushes(sim, 'dog/', ('odom', 'world'))
-    pushes.configure(PushParameters(**parameters))
+    pushes.rules = PushParameters(**parameters)
     return pushes
 
 

@@ -22,8 +22,9 @@ from contact_sim import (
     load_robot,
 )
 from contact_sim.robot._several_robots import parts_of
+from contact_sim.ros._commands import CommandBuffer, Pushes, UncheckedPoint
 from contact_sim.ros._factory import loaded_simulator, start_configuration
-from contact_sim.ros._joint_commands import CommandBuffer, UncheckedPoint
+from contact_sim.ros._inputs import StateControl, SupportCommand
 from contact_sim.ros._lockstep import Lockstep, Verdict, owned_joints
 from contact_sim.ros._parameters import (
     PARAMETER_GROUPS,
@@ -34,7 +35,6 @@ from contact_sim.ros._parameters import (
     NodeParameters,
     PushParameters,
 )
-from contact_sim.ros._pushes import Pushes
 from contact_sim.ros._robots import (
     RobotEntry,
     driven_robot,
@@ -45,14 +45,16 @@ from contact_sim.ros._robots import (
     poses_in,
     robot_entries,
 )
-from contact_sim.ros._services import StateControl, SupportCommand
 from contact_sim.sensors import ContactSensing, DelayedSensor, Encoders, NoiseParameters, RobotView
 from contact_sim.topics._markers import SupportMarkers
-from contact_sim.topics._robot_topics import SensorMessages
-from contact_sim.topics._sensor_set import check_sensors, chosen_sensors, frame_id
-from contact_sim.topics._solver_numbers import solver_numbers
+from contact_sim.topics._robot_topics import (
+    SensorMessages,
+    check_sensors,
+    chosen_sensors,
+    frame_id,
+)
 from contact_sim.topics._table import JOINT_STATES, own_topic
-from contact_sim.topics._world_topics import ShadowNumbers
+from contact_sim.topics._world_topics import ShadowNumbers, solver_numbers
 
 GO1, SOLO8 = load_robot('go1'), load_robot('solo8')
 PAIR = joined({'a': GO1, 'b': SOLO8}, {'b': (1.5, 0.2, 0.3)})
@@ -440,7 +442,7 @@ def test_a_controller_named_after_a_robot_owns_its_joints(buffer):
 
 def test_links_that_are_pushed_are_those_of_the_robot():
     pushes = Pushes(Simulator(PAIR), '', ('odom', 'world'))
-    pushes.configure(PushParameters(axes='world'))
+    pushes.rules = PushParameters(axes='world')
     force, torque = (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for frame in ('base_link', 'b/base_link'):
         pushes.clear()

@@ -12,9 +12,8 @@ from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._parameters import PARAMETER_GROUPS
 from contact_sim.sensors import Imu
-from contact_sim.topics._robot_topics import RobotTopics
-from contact_sim.topics._sensor_set import check_sensors
-from contact_sim.topics._sinks import Step
+from contact_sim.topics._messages import Step
+from contact_sim.topics._robot_topics import RobotTopics, check_sensors
 from contact_sim.topics._table import NODE
 
 TRUTH = '~/ground_truth/'

@@ -20,10 +20,10 @@ from simulation_interfaces_stand_in import LACKING, PACKAGE, SERVICES, stand_in
 
 from contact_sim import Simulator, joined, load_robot
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.ros._joint_commands import CommandBuffer
+from contact_sim.ros._commands import CommandBuffer
+from contact_sim.ros._inputs import StateControl
 from contact_sim.ros._loop import Tally
 from contact_sim.ros._parameters import PARAMETER_GROUPS
-from contact_sim.ros._services import StateControl
 
 ROBOT = load_robot('go1')
 PAIR = joined({'a': ROBOT, 'b': load_robot('solo12')}, {'b': (1.5, 0.0, 0.3)})

@@ -11,7 +11,7 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from contact_sim.errors import shortened
 from contact_sim.ros import _loop as loops
 from contact_sim.ros._loop import JUMP, ClockFollower, Loop, StepTakesLong, Watchdog
-from contact_sim.simulation._loop import Request
+from contact_sim.simulation._running import Request
 
 H = 1e-3
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline
 
 from contact_sim import Simulator, load_robot
-from contact_sim.ros._joint_commands import (
+from contact_sim.ros._commands import (
     LONGEST_WAIT,
     MOST_POINTS,
     SECOND,
@@ -262,7 +262,7 @@ def test_it_goes_on_where_it_was_after_time_was_set(buffer):
 def test_it_commands_its_joints_until_its_last_point(buffer, monkeypatch):
     """Otherwise /diagnostics would miss commands all along."""
     wall = [100.0]
-    monkeypatch.setattr('contact_sim.ros._joint_commands.time.monotonic', lambda: wall[0])
+    monkeypatch.setattr('contact_sim.ros._commands.time.monotonic', lambda: wall[0])
     take(buffer, point(10.0, 1.0))
     for wall[0], time, age in ((101.0, 3.0, 0.0), (109.0, 11.0, 0.0), (111.0, 13.0, 0.0)):
         at(buffer, time)

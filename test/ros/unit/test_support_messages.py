@@ -11,9 +11,9 @@ from visualization_msgs.msg import Marker
 
 from contact_sim import InclinedPlane, NullSpace, Simulator, load_robot, loose_box
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.ros._services import SupportCommand
+from contact_sim.ros._inputs import SupportCommand
 from contact_sim.topics._markers import SupportMarkers
-from contact_sim.topics._solver_numbers import solver_numbers
+from contact_sim.topics._world_topics import solver_numbers
 
 ROBOT = load_robot('anymal_b')
 ALL = [1, 1, 1, 1]

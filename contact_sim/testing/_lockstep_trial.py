@@ -25,9 +25,8 @@ from contact_sim.robot._loading import load_robot
 from contact_sim.ros._client import TIMEOUT, SimulationClient
 from contact_sim.ros._conversions import seconds, stamp_nanoseconds
 from contact_sim.ros._processes import Process, ros_arguments
-from contact_sim.simulation._loop import PushSchedule
-from contact_sim.testing._trajectory import Trajectory, recorded_trajectory
-from contact_sim.testing._trial import checked_push, whole_steps
+from contact_sim.simulation._running import PushSchedule
+from contact_sim.testing._trial import Trajectory, checked_push, recorded_trajectory, whole_steps
 from contact_sim.topics._table import nanoseconds
 
 # --- The trial
@@ -101,29 +100,24 @@ class LockstepTrial:
         try:
             self._client.start(settings)
             arguments = ros_arguments({**source, **(controller_parameters or {})})
+            if faults:  # connects the controller to the relay
+                for topic in (*STATES, COMMANDS):
+                    arguments = [*arguments, '-r', f'{topic}:={PREFIX}{topic}']
             for k, program in enumerate(controllers):
-                self._programs.append(
-                    Process(
-                        _command(program), [*arguments, *(remappings() if faults else [])],
-                        self._client.domain, folder / f'controller_{k}.log',
-                    )
-                )  # fmt: skip
-            self._meet()
+                command = [sys.executable, str(program)] if isinstance(program, Path) else program
+                log = folder / f'controller_{k}.log'
+                self._programs.append(Process(command, arguments, self._client.domain, log))
+            self._client.wait(self._met, 'the controllers', START_TIMEOUT)
         except BaseException:
             self.close()
             raise
 
-    def _meet(self) -> None:
-        """Wait until everybody is there; the node itself waits until they hear each other."""
-        node, count = self._client.node, len(self._programs)
-        commands = 'trial/joint_commands' if self._relay else 'joint_commands'
-
-        def met() -> bool:
-            self._check_alive()
-            here = node.count_publishers(commands) >= count
-            return here and bool(node.count_publishers('/clock'))
-
-        self._client.wait(met, 'the controllers', START_TIMEOUT)
+    def _met(self) -> bool:
+        """Return whether everybody is there; the node itself waits until they hear each other."""
+        self._check_alive()
+        node, prefix = self._client.node, PREFIX if self._relay else ''
+        here = node.count_publishers(prefix + COMMANDS) >= len(self._programs)
+        return here and bool(node.count_publishers('/clock'))
 
     # ---------------------------------------------------------------- time and disturbances
 
@@ -141,15 +135,14 @@ class LockstepTrial:
             for link in links:
                 if self._sent.get(link, 0) <= self._tick:
                     self._send_push(link)
-            self._take_steps(min([end, *(self._sent[link] for link in links)]) - self._tick)
-
-    def _take_steps(self, steps: int) -> None:
-        self._tick += steps
-        self.set(step_count=steps)
-        response = self._client.step(timeout=START_TIMEOUT + SLOWEST * steps * self._time_step)
-        self._check_alive()
-        if not response.success:
-            raise TimeoutError(f'{response.message}\n{self._said()}')
+            steps = min([end, *(self._sent[link] for link in links)]) - self._tick
+            self._tick += steps
+            self.set(step_count=steps)
+            timeout = START_TIMEOUT + SLOWEST * steps * self._time_step
+            response = self._client.step(timeout=timeout)
+            self._check_alive()
+            if not response.success:
+                raise TimeoutError(f'{response.message}\n{self._said()}')
 
     def set(self, values: Mapping[str, Any] | None = None, **more: Any) -> None:
         """Set parameters of the simulation between two steps.
@@ -307,11 +300,6 @@ class LockstepTrial:
         return '\n'.join(logs)
 
 
-def _command(program: Program) -> str | Sequence[str]:
-    """Return what `Process` takes."""
-    return [sys.executable, str(program)] if isinstance(program, Path) else program
-
-
 # --- Relay between simulation and controllers, which drops and delays messages
 
 EVERY = QoSProfile(depth=1000)
@@ -320,11 +308,6 @@ STATES: dict[str, type] = {'odom': Odometry, 'imu/data': Imu, 'joint_states': Jo
 """Topics on which controllers see the simulation."""
 PREFIX = 'trial/'
 """Put before the topics of the controllers."""
-
-
-def remappings() -> list[str]:
-    """Return command line arguments that connect a controller to the relay."""
-    return [word for topic in (*STATES, COMMANDS) for word in ('-r', f'{topic}:={PREFIX}{topic}')]
 
 
 @dataclass(frozen=True)
@@ -338,10 +321,6 @@ class Dropout:
     share: float
     """Number of them."""
     seed: int
-
-    def takes(self, stamp: int) -> bool:
-        """Return whether the state of a stamp [ns] gets lost."""
-        return stamp <= self.end and random.Random(f'{self.seed} {stamp}').random() < self.share
 
 
 class Relay:
@@ -404,7 +383,9 @@ class Relay:
         """Return whether the state of a stamp [ns] is dropped: all of it, or nothing."""
         begun = (dropout for dropout in reversed(self._dropouts) if dropout.begin < stamp)
         newest = next(begun, None)
-        return newest is not None and newest.takes(stamp)
+        if newest is None or stamp > newest.end:
+            return False
+        return random.Random(f'{newest.seed} {stamp}').random() < newest.share
 
     def _on_command(self, command: JointState) -> None:
         if self._lag:

@@ -76,40 +76,38 @@ class Inspection:
 
 def inspect_robot(source: Source) -> Inspection:
     """Load a robot with the feet that are named, known, or else proposed."""
+
+    def loaded(feet: Sequence[str] | None) -> RobotModel:
+        return load_robot(
+            source.robot, source.floating_base, feet, srdf=source.srdf, check_meshes=False,
+            xacro_arguments=source.xacro_arguments,
+        )  # fmt: skip
+
+    known = in_catalogue(source.robot)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')
-        robot, proposed = _loaded(source, source.feet), False
+        robot, proposed = loaded(source.feet), False
         if source.feet is not None:
             why = 'as given'
-        elif in_catalogue(source.robot):
-            why = 'of the catalogue'
         else:
-            why = 'end effectors of the SRDF'
+            why = 'of the catalogue' if known else 'end effectors of the SRDF'
         if source.feet is None and not robot.feet and robot.floating_base:
             proposal = proposed_feet(robot)
             proposed = bool(proposal.links)
             why = f'proposed: {proposal.why}'
-            robot = _loaded(source, proposal.links)
+            robot = loaded(proposal.links)
     texts = dict.fromkeys(str(w.message) for w in caught if w.category is UserWarning)
     others = tuple(text for text in texts if 'no feet are known' not in text)
-    missing = () if in_catalogue(source.robot) else _missing(robot, source.robot)
+    missing: tuple[str, ...] = ()
+    if not known:
+        file = Path(source.robot) if not source.robot.lstrip().startswith('<') else None
+        try:
+            root = parse_xml(robot.description, source.robot)
+        except RobotDescriptionError:
+            pass
+        else:
+            missing = tuple(dict.fromkeys(mesh.uri for mesh, _ in missing_meshes(root, file)))
     return Inspection(source, robot, why, proposed, missing, others)
-
-
-def _loaded(source: Source, feet: Sequence[str] | None) -> RobotModel:
-    return load_robot(
-        source.robot, source.floating_base, feet, srdf=source.srdf, check_meshes=False,
-        xacro_arguments=source.xacro_arguments,
-    )  # fmt: skip
-
-
-def _missing(robot: RobotModel, source: str) -> tuple[str, ...]:
-    file = Path(source) if not source.lstrip().startswith('<') else None
-    try:
-        root = parse_xml(robot.description, source)
-    except RobotDescriptionError:
-        return ()
-    return tuple(dict.fromkeys(mesh.uri for mesh, _ in missing_meshes(root, file)))
 
 
 # --- The report
@@ -289,13 +287,19 @@ def proposed_feet(robot: RobotModel) -> ProposedFeet:
     """Return links that may be the feet of a robot with a description."""
     root = parse_xml(robot.description, robot.name)
     links = {link.get('name', ''): link for link in root.iterfind('link')}
-    bodies = _links_by_joint(robot.pinocchio_model, links)
+    model = robot.pinocchio_model
+    bodies: dict[int, list[str]] = {}  # the links that each joint of a limb moves
+    for frame in model.frames:
+        joint = frame.parentJoint
+        of_limb = joint > 0 and model.joints[joint].shortname() != 'JointModelFreeFlyer'
+        if of_limb and frame.type == pin.FrameType.BODY and frame.name in links:
+            bodies.setdefault(joint, []).append(str(frame.name))
     named = {
         joint
         for joint, names in bodies.items()
         if any(FOOT_NAME.search(name) and not NO_FOOT.search(name) for name in names)
     }
-    ends = _ends(robot.pinocchio_model, named)
+    ends = _ends(model, named)
     if len(ends) >= LEAST:
         return ProposedFeet(_best_links(ends, bodies, links), 'links at the ends of limbs by name')
     low, trunk = _lowest(robot)
@@ -307,17 +311,6 @@ def proposed_feet(robot: RobotModel) -> ProposedFeet:
     why = f'lowest ends of limbs in the neutral pose, within {100 * LOW:.0f} % of the height'
     why += ', and balls of the trunk there' if casters else ''
     return ProposedFeet((*_best_links(low, bodies, links), *casters), why)
-
-
-def _links_by_joint(model: pin.Model, links: dict[str, Element]) -> dict[int, list[str]]:
-    """Return the links that each joint of a limb moves; the base is none."""
-    bodies: dict[int, list[str]] = {}
-    for frame in model.frames:
-        joint = frame.parentJoint
-        of_limb = joint > 0 and model.joints[joint].shortname() != 'JointModelFreeFlyer'
-        if of_limb and frame.type == pin.FrameType.BODY and frame.name in links:
-            bodies.setdefault(joint, []).append(str(frame.name))
-    return bodies
 
 
 def _ends(model: pin.Model, joints: set[int]) -> list[int]:
@@ -334,7 +327,15 @@ def _lowest(robot: RobotModel) -> tuple[list[int], list[str]]:
     heights = np.array([placement.translation[2] for placement in data.oMf])
     reach = heights.min() + LOW * max(float(np.ptp(heights)), 1e-9)
     last = _ends(model, set(range(2, model.njoints)))
-    low = [joint for joint in last if _lowest_frame(model, data, joint) <= reach]
+    low = [
+        joint
+        for joint in last
+        if any(
+            height <= reach
+            for frame, height in zip(model.frames, heights, strict=True)
+            if frame.parentJoint == joint
+        )
+    ]
     trunk = [
         str(frame.name)
         for frame, height in zip(model.frames, heights, strict=True)
@@ -343,31 +344,18 @@ def _lowest(robot: RobotModel) -> tuple[list[int], list[str]]:
     return low, trunk if low else []
 
 
-def _lowest_frame(model: pin.Model, data: pin.Data, joint: int) -> float:
-    return min(
-        float(data.oMf[k].translation[2])
-        for k, frame in enumerate(model.frames)
-        if frame.parentJoint == joint
-    )
-
-
 def _best_links(
     joints: list[int], bodies: dict[int, list[str]], links: dict[str, Element]
 ) -> tuple[str, ...]:
-    return tuple(
-        max(bodies[joint], key=lambda name: _merit(links[name]))
-        for joint in joints
-        if joint in bodies
-    )
+    """Return the best foot of the links on each of the joints."""
 
+    def merit(name: str) -> tuple[bool, bool, bool, int]:
+        link = links[name]
+        spheres = link.find('collision/geometry/sphere') is not None
+        meant = bool(FOOT_NAME.search(name)) and not NO_FOOT.search(name)
+        return spheres and meant, link.find('collision') is not None, meant, -len(name)
 
-def _merit(link: Element) -> tuple[bool, bool, bool, int]:
-    """Return a sort key: the best foot of several links on one joint has the largest."""
-    name = link.get('name', '')
-    spheres = link.find('collision/geometry/sphere') is not None
-    meant = bool(FOOT_NAME.search(name)) and not NO_FOOT.search(name)
-    touches = link.find('collision') is not None
-    return spheres and meant, touches, meant, -len(name)
+    return tuple(max(bodies[joint], key=merit) for joint in joints if joint in bodies)
 
 
 # --- Trial: the reference pose, held by the default gains on a plane
@@ -405,31 +393,27 @@ def standing_trial(robot: RobotModel, contact_model: str = 'ncp') -> StandingTri
     h = min(TIME_STEP, robot.gains_time_step)
     try:
         sim = Simulator(robot, contact_model, friction=FRICTION, time_step=h)
-        return _stood(sim, robot)
+        start = robot.reference_configuration(STANDING)
+        command = holding(robot.joint_positions(start), *robot.default_gains)
     except ContactSimError as error:
         return StandingTrial(False, f'no step: {error}')
-
-
-def _stood(sim: Simulator, robot: RobotModel) -> StandingTrial:
-    start = robot.reference_configuration(STANDING)
-    height = _height(robot, start)
-    command = holding(robot.joint_positions(start), *robot.default_gains)
-    piece = max(1, round(0.05 / sim.time_step))
-    done, report = 0.0, None
+    height, upright = _height(robot, start), pin.Quaternion(start[3:7]).matrix()[2]
+    piece, done = max(1, round(0.05 / h)), 0.0
     while done < DURATION:
         try:
             report = sim.follow(command, piece)
         except ContactSimError as error:
             return StandingTrial(False, f'ends at {done:.2f} s: {error}')
-        done += piece * sim.time_step
-        lost, tilt = 1.0 - _height(robot, report.q) / height, _tilt(start, report.q)
+        done += piece * h
+        lost = 1.0 - _height(robot, report.q) / height
+        vertical = pin.Quaternion(report.q[3:7]).matrix()[2]
+        tilt = float(np.arccos(np.clip(upright @ vertical, -1.0, 1.0)))
         if lost > FALLEN or tilt > TILTED:
             return StandingTrial(
                 False,
                 f'falls: at {done:.2f} s {100 * lost:.0f} % lower, tilted by '
                 f'{np.degrees(tilt):.0f}°{_limited(robot, report.effort)}{_unsupported(robot)}',
             )
-    assert report is not None
     return StandingTrial(
         True,
         f'stands {DURATION:g} s: {100 * lost:.1f} % lower, tilted by {np.degrees(tilt):.1f}°'
@@ -459,12 +443,6 @@ def _height(robot: RobotModel, q: Array) -> float:
     """Return the height of the centre of mass [m]; the base of some robots is at their feet."""
     model = robot.pinocchio_model
     return float(pin.centerOfMass(model, model.createData(), q)[2])
-
-
-def _tilt(start: Array, q: Array) -> float:
-    """Return the angle between the verticals of the trunk then and now [rad]."""
-    then, now = (pin.Quaternion(state[3:7]).matrix()[2] for state in (start, q))
-    return float(np.arccos(np.clip(then @ now, -1.0, 1.0)))
 
 
 def _limited(robot: RobotModel, effort: Array) -> str:

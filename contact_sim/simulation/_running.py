@@ -1,28 +1,80 @@
-"""The loop around a simulation: observers, pacing, pushes, and requests of other threads."""
+"""Around a running simulation: announced compilation, pacing, pushes, requests of threads."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numba.core import event
 
 from contact_sim._types import Array
+from contact_sim.solvers._jit import progress
+
+# --- Compilation of the numerical kernels at the first start
+
+logger = logging.getLogger('contact_sim')
+PATIENCE = 1.5
+"""Seconds before the announcement; a start from the cache takes less."""
+INTERVAL = 5.0
+"""Seconds between two lines on the progress."""
 
 
-class StepObserver(Protocol):
-    """Called by `Simulator.step`; reads the simulator, changes nothing in it."""
+@contextmanager
+def announced(*modules: str) -> Iterator[None]:
+    """Log the progress of a compilation while the block runs, if it takes long.
 
-    def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
-        """See a step that is about to be taken: its efforts have been checked and applied."""
-        ...
+    Args:
+        modules: full names of the modules whose kernels the block needs.
+    """
+    ended = threading.Event()
 
-    def after_step(self) -> None:
-        """See the state after the step; after one that failed, that is the state before it."""
-        ...
+    def announce() -> None:
+        pause = PATIENCE
+        while not ended.wait(pause):
+            done, existing = progress(modules)
+            logger.warning(
+                'compiling the numerical kernels: %d of about %d (first start only)',
+                done,
+                existing,
+            )
+            pause = INTERVAL
+
+    threading.Thread(target=announce, daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+class _Interrupter(event.Listener):  # type: ignore[misc]
+    def __init__(self, go_on: Callable[[], bool]) -> None:
+        self.go_on = go_on
+
+    def on_start(self, event: Any) -> None:
+        if not self.go_on():
+            raise KeyboardInterrupt
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@contextmanager
+def compiling_while(go_on: Callable[[], bool]) -> Iterator[None]:
+    """Give up a compilation in the block at its next kernel when `go_on()` has become False.
+
+    An exception in a signal handler would not do: it may end in a callback of the compiler, which
+    prints it and goes on.
+
+    Raises:
+        KeyboardInterrupt: the compilation was given up.
+    """
+    with event.install_listener('numba:compile', _Interrupter(go_on)):
+        yield
 
 
 # --- Pacing

@@ -1,24 +1,34 @@
-"""Generalized coordinates, and the two conventions of base velocity (theory 0, E1, T3).
+"""Generalized velocities and forces: conventions of the base velocity, efforts of the joints.
 
     v = (B_v_B, B_ω_IB, q̇_j)     Pinocchio's, base velocity in the axes of the base
     u = (I_v_B, B_ω_IB, q̇_j)     the lecture's, linear velocity in the axes of the world
     u = X v,  X = blkdiag(R_IB, I₃, I_n);   u = E_fb q̇,  E_fb = blkdiag(I₃, E_χ, I_n)
 
-χ is Pinocchio's quaternion (x, y, z, w): B_ω_IB = E_χ χ̇ with E_χ = 2 H̄(χ).
+χ is Pinocchio's quaternion (x, y, z, w): B_ω_IB = E_χ χ̇ with E_χ = 2 H̄(χ). Theory 0, E1, T3.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
-from contact_sim._validation import checked
-from contact_sim.errors import InvalidInput
+from contact_sim._validation import checked, real_array, real_number
+from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot._coordinates import checked_vector
 from contact_sim.robot._model import RobotModel
-from contact_sim.support._stance_dynamics import require_floating_base
+
+
+def require_floating_base(robot: RobotModel, purpose: str) -> None:
+    """Raise InvalidInput for a robot without a floating base."""
+    if not robot.floating_base:
+        raise InvalidInput(
+            f'{purpose}: needs a floating base, but the base of robot {robot.name} is fixed; '
+            'it has one where floating_base is true as it is loaded'
+        )
 
 
 @checked
@@ -117,3 +127,64 @@ def in_world_velocity(robot: RobotModel, q: ArrayLike, jacobian: ArrayLike) -> A
     """
     rows = [checked_vector('row of jacobian', row, robot.nv) for row in np.atleast_2d(jacobian)]
     return np.asarray(np.array(rows).reshape(-1, robot.nv) @ velocity_map(robot, q).T)
+
+
+# --- Efforts of the actuated joints and generalized forces: τ ↦ Sᵀτ and back (theory E8)
+
+
+@checked
+def generalized_force(robot: RobotModel, effort: ArrayLike | Mapping[str, float]) -> Array:
+    """Return Sᵀτ [N, N m], shape (nv,).
+
+    Args:
+        robot: whose joints.
+        effort: τ [N m or N], shape (n_joints,), or effort by name of the joint, others zero.
+
+    Raises:
+        InvalidInput: a wrong length, a value that is not finite, a joint that nothing drives.
+        UnknownName: a joint that does not exist.
+    """
+    if isinstance(effort, Mapping):
+        for name in effort:
+            if name in robot.joint_names:
+                continue
+            if name in list(robot.pinocchio_model.names)[1:]:
+                raise InvalidInput(
+                    f'effort of joint {name!r} of robot {robot.name}: nothing drives it; driven '
+                    'are ' + ', '.join(robot.joint_names)
+                )
+            raise UnknownName(f'joint of robot {robot.name}', name, robot.joint_names)
+        effort = [real_number(name, effort.get(name, 0.0)) for name in robot.joint_names]
+    place = f'effort of robot {robot.name}'
+    effort = real_array(place, effort)
+    if effort.shape == (robot.nv,) != (robot.n_joints,):
+        raise InvalidInput(
+            f'{place}: shape ({robot.nv},) is a generalized force, expected the efforts of the '
+            f'{robot.n_joints} actuated joints; the base and passive joints take none'
+        )
+    tau = checked_vector(place, effort, robot.n_joints, robot.joint_names)
+    return np.asarray(robot.selection_matrix.T @ tau)
+
+
+@checked
+def joint_effort(robot: RobotModel, force: ArrayLike) -> Array:
+    """Return τ with Sᵀτ = `force` (nv,), shape (n_joints,).
+
+    Raises:
+        InvalidInput: a wrong length, a value that is not finite, a force on the base or on a joint
+            that nothing drives.
+    """
+    tau = checked_vector(f'generalized force on robot {robot.name}', force, robot.nv)
+    passive = np.setdiff1d(np.arange(robot.nv), robot.joint_velocity_index)
+    bad = passive[tau[passive] != 0.0]
+    if bad.size:
+        names, joints = robot.pinocchio_model.names, robot.pinocchio_model.joints
+        name = next(
+            str(names[j]) for j in range(1, len(joints))
+            if 0 <= int(bad[0]) - joints[j].idx_v < joints[j].nv
+        )  # fmt: skip
+        raise InvalidInput(
+            f'generalized force on robot {robot.name}: entry {bad[0]} is {tau[bad[0]]:g}, but '
+            f'nothing drives joint {name!r}; expected 0 there'
+        )
+    return np.asarray(tau[robot.joint_velocity_index])

@@ -1,12 +1,12 @@
-"""Joint commands: from the contents of a message to the command of every joint; imports no ROS.
+"""Commands: from the contents of messages to what acts in a step; imports no ROS.
 
-A message is checked as a whole and by joint name. It becomes a `PartialCommand` or a
+A message about joints is checked as a whole and by joint name. It becomes a `PartialCommand` or a
 `TrajectoryCommand` of the joints that it names, and `CommandBuffer` merges these into the one
 command that the simulation loop applies in a step. Trajectories are interpolated as
 joint_trajectory_controller does: between two points a joint moves linearly, with velocities at
 both of them on a cubic, with accelerations as well on a quintic. The segment before the first
 point begins where the joints are, or where they were commanded to be, when the trajectory is
-taken up.
+taken up. `Pushes` are wrenches on links.
 """
 
 from __future__ import annotations
@@ -14,20 +14,27 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim._types import Array, Mask
-from contact_sim.errors import InvalidInput, shortened
+from contact_sim._validation import finite_array, positive, shaped
+from contact_sim.errors import InvalidInput, UnknownName, shortened
 from contact_sim.robot._actuators import JointCommand, holding
-from contact_sim.ros._parameters import TrajectoryParameters
+from contact_sim.ros._parameters import PushParameters, TrajectoryParameters
+from contact_sim.simulation._simulator import Simulator
+from contact_sim.topics._table import nanoseconds
+from contact_sim.view._session import Spring
 
 SECOND = 1_000_000_000
 LARGEST = 1e6
 """Bound of every commanded number: with the bound of the gains it keeps every effort finite."""
+MAX_PUSHES = 100
+"""Pushes that may be under way or waiting for their time."""
 MOST_POINTS = 20_000
 """Points of one trajectory."""
 LONGEST_WAIT = 3600 * SECOND
@@ -48,14 +55,10 @@ ALL = slice(None)
 class PartialCommand:
     """Command of some joints; a field that is None is not commanded."""
 
-    joints: NDArray[np.int64]
-    """Indices of the joints, shape (n,)."""
-    position: Array | None
-    """[rad] or [m], shape (n,)."""
-    velocity: Array | None
-    """[rad/s] or [m/s], shape (n,)."""
-    effort: Array | None
-    """[N m] or [N], shape (n,)."""
+    joints: NDArray[np.int64]  # indices of the joints, shape (n,)
+    position: Array | None  # [rad] or [m], shape (n,)
+    velocity: Array | None  # [rad/s] or [m/s], shape (n,)
+    effort: Array | None  # [N m] or [N], shape (n,)
 
     def only(self, chosen: Mask) -> PartialCommand:
         """Return the part about the joints in the mask `chosen` (n_joints,)."""
@@ -68,8 +71,7 @@ class PartialCommand:
 class UncheckedPoint:
     """One point of a trajectory message; an empty list means that the field is not used."""
 
-    time: int
-    """time_from_start [ns]."""
+    time: int  # time_from_start [ns]
     positions: Sequence[float] = ()
     velocities: Sequence[float] = ()
     accelerations: Sequence[float] = ()
@@ -80,16 +82,11 @@ class UncheckedPoint:
 class TrajectoryPoint:
     """State of joints at a time; a field that is None is not used."""
 
-    time: int
-    """From the start of the trajectory [ns]."""
-    position: Array
-    """[rad] or [m], shape (n,)."""
-    velocity: Array | None = None
-    """[rad/s] or [m/s], shape (n,)."""
-    acceleration: Array | None = None
-    """[rad/s²] or [m/s²], shape (n,)."""
-    effort: Array | None = None
-    """Feed-forward [N m] or [N], shape (n,)."""
+    time: int  # from the start of the trajectory [ns]
+    position: Array  # [rad] or [m], shape (n,)
+    velocity: Array | None = None  # [rad/s] or [m/s], shape (n,)
+    acceleration: Array | None = None  # [rad/s²] or [m/s²], shape (n,)
+    effort: Array | None = None  # feed-forward [N m] or [N], shape (n,)
 
     def only(self, own: Mask) -> TrajectoryPoint:
         """Return the point of some of its joints, mask (n,)."""
@@ -103,18 +100,45 @@ class TrajectoryPoint:
 class TrajectoryCommand:
     """Points that joints pass. Without points the joints hold their position."""
 
-    joints: NDArray[np.int64]
-    """Indices of the joints, shape (n,)."""
-    start: int | None
-    """Simulated time of its start [ns]; None: when it is taken up."""
-    points: tuple[TrajectoryPoint, ...]
-    """In the order of time."""
+    joints: NDArray[np.int64]  # indices of the joints, shape (n,)
+    start: int | None  # simulated time of its start [ns]; None: when it is taken up
+    points: tuple[TrajectoryPoint, ...]  # in the order of time
+    before: TrajectoryPoint | None = None
+    """State when it was taken up, its time is counted from the start, too; None: not yet."""
 
     def only(self, chosen: Mask) -> TrajectoryCommand:
         """Return the part about the joints in the mask `chosen` (n_joints,)."""
         own = chosen[self.joints]
         points = tuple(point.only(own) for point in self.points)
-        return TrajectoryCommand(self.joints[own], self.start, points)
+        before = None if self.before is None else self.before.only(own)
+        return TrajectoryCommand(self.joints[own], self.start, points, before)
+
+    def taken_up(self, now: int, before: TrajectoryPoint, continuous: Mask) -> TrajectoryCommand:
+        """Return the same under way from simulated time `now` [ns] and the state `before`."""
+        start = now if self.start is None else self.start
+        position = before.position
+        if self.points:  # joints that turn without end take the short way to the first point
+            target = self.points[0].position
+            short = np.mod(target - position + np.pi, 2 * np.pi) - np.pi
+            position = np.where(continuous, target - short, position)
+        at_rest = np.zeros(len(position))
+        before = replace(before, time=now - start, position=position, acceleration=at_rest)
+        return replace(self, start=start, before=before)
+
+    def at(self, now: int) -> tuple[Array, Array, Array, bool]:
+        """Return position, velocity, effort (n,) at `now` [ns], and whether it is over then."""
+        assert self.start is not None
+        assert self.before is not None
+        points, time, zero = self.points, now - self.start, np.zeros(len(self.joints))
+        if not points:
+            return self.before.position, zero, zero, True
+        passed = bisect_right(points, time, key=lambda point: point.time)
+        if passed < len(points):
+            first = points[passed - 1] if passed else self.before
+            return *interpolate(first, points[passed], time), False
+        last = points[-1]
+        velocity = zero if last.velocity is None else last.velocity
+        return last.position, velocity, zero if last.effort is None else last.effort, True
 
 
 def _masked(field: Array | None, mask: Mask) -> Array | None:
@@ -129,32 +153,17 @@ class CommandState:
     """Contents of a `CommandBuffer`, for snapshots."""
 
     command: JointCommand
-    follows_position: Mask
-    """Joints whose position is followed, shape (n_joints,)."""
+    follows_position: Mask  # joints whose position is followed, shape (n_joints,)
     follows_velocity: Mask
-    """Joints whose velocity is followed, shape (n_joints,)."""
-    trajectories: TrajectoryExecution
+    trajectories: tuple[TrajectoryCommand, ...]
 
 
 class CommandBuffer:
     """Latest command of every joint; written by callbacks, read by the simulation loop.
 
     Until the first command the robots hold `pose`. A joint that is not named keeps its command.
-
-    Args:
-        joint_names: all actuated joints.
-        pose: their positions (n_joints,).
-        stiffness: PD gains [N m/rad], shape (n_joints,).
-        damping: PD gains [N m s/rad], shape (n_joints,).
-        continuous: joints that turn without end, mask (n_joints,); None: none of them.
-
-    Attributes:
-        accepted: number of messages taken.
-        dropped: number of messages refused.
-        last_refusal: why the last one was refused.
-        deliver: called with each checked message and its stamp [ns], None without one; may raise
-            InvalidInput to refuse it. By default the message acts at once; Lockstep delays it.
-        rules: parameters of trajectories.
+    Arrays have shape (n_joints,), gains are [N m/rad] and [N m s/rad], the mask `continuous` has
+    the joints that turn without end.
     """
 
     def __init__(
@@ -169,15 +178,17 @@ class CommandBuffer:
         self._index = {name: k for k, name in enumerate(joint_names)}
         self._lock = threading.Lock()
         self._stiffness, self._damping = stiffness, damping
-        self.accepted = self.dropped = 0
+        self.accepted = self.dropped = 0  # messages
         self.last_refusal = ''
         n = len(self._names)
         self._arrived = np.full(n, np.nan)  # wall time of the last command, by joint
         self._follows_position, self._follows_velocity = np.ones((2, n), dtype=bool)
         self._command = holding(pose, stiffness, damping)
         self._continuous = np.zeros(n, dtype=bool) if continuous is None else continuous
-        self._trajectories = TrajectoryExecution()
+        self._trajectories: tuple[TrajectoryCommand, ...] = ()  # a joint follows one at most
         self.rules = TrajectoryParameters()
+        # called with each checked message and its stamp [ns], None without one; raises
+        # InvalidInput to refuse it; at first a message acts at once, Lockstep delays it
         self.deliver: Callable[[PartialCommand | TrajectoryCommand, int | None], None]
         self.deliver_at_once()
 
@@ -230,22 +241,22 @@ class CommandBuffer:
         now: int,
         joints: Joints = ALL,
     ) -> str | None:
-        """Take a trajectory; return why it is refused, or None.
+        """Take a trajectory from `stamp` [ns] on, 0 for the next step; return why it is refused.
 
-        Args:
-            names: joints of the points.
-            points: none for joints that are to hold their position.
-            stamp: simulated time of its start [ns], 0 for the next step.
-            now: simulated time [ns].
-            joints: all joints of the robot; `rules` say whether some may be left out.
+        Without points the joints are to hold their position. `joints` are all of the robot; the
+        `rules` say whether some may be left out. `now` is the simulated time [ns].
         """
 
         def read() -> TrajectoryCommand:
             of_robot = [self._names[k] for k in np.arange(len(self._names))[joints]]
             named = of_robot if not points and not names else names  # the robot is to stop
             numbers = self._joints(named)
-            if not self.rules.allow_partial_joints_goal:
-                check_complete(named, of_robot)
+            missing = [name for name in of_robot if name not in named]
+            if missing and not self.rules.allow_partial_joints_goal:
+                raise InvalidInput(
+                    f'trajectory without {shortened(", ".join(missing), 100)}: expected all '
+                    f'{len(of_robot)} joints, or trajectory.allow_partial_joints_goal'
+                )
             checked = checked_points(points, named)
             check_times(stamp, checked[-1].time if checked else 0, now)
             return TrajectoryCommand(np.array(numbers), stamp or None, checked)
@@ -267,7 +278,6 @@ class CommandBuffer:
         return None
 
     def _joints(self, names: Sequence[str]) -> list[int]:
-        """Return the indices of the named joints."""
         if not names:
             raise InvalidInput('joint command without joint names: fill `name`')
         unknown = [name for name in names if name not in self._index]
@@ -291,9 +301,9 @@ class CommandBuffer:
         """Let a command act: its joints follow it and nothing else."""
         joints = command.joints
         with self._lock:
-            self._trajectories = self._trajectories.without(self._mask(joints))
+            self._end_trajectories(joints)
             if isinstance(command, TrajectoryCommand):
-                self._trajectories = self._trajectories.with_new(command)
+                self._trajectories = (*self._trajectories, command)
                 return
             merged = {}
             for field in ('position', 'velocity', 'effort'):
@@ -319,7 +329,7 @@ class CommandBuffer:
             position[joints] = pose
             velocity[joints] = effort[joints] = 0.0
             self._follows_position[joints] = self._follows_velocity[joints] = True
-            self._trajectories = self._trajectories.without(self._mask(joints))
+            self._end_trajectories(joints)
             self._replace(position, velocity, effort)
             self._arrived[joints] = np.nan
 
@@ -348,12 +358,21 @@ class CommandBuffer:
     def shift(self, time: int) -> None:
         """Shift trajectories in time, after simulated time was set on by `time` [ns]."""
         with self._lock:
-            self._trajectories = self._trajectories.shifted(time)
+            self._trajectories = tuple(
+                trajectory
+                if trajectory.start is None
+                else replace(trajectory, start=trajectory.start + time)
+                for trajectory in self._trajectories
+            )
 
-    def _mask(self, joints: Joints) -> Mask:
-        mask = np.zeros(len(self._names), dtype=bool)
-        mask[joints] = True
-        return mask
+    def _end_trajectories(self, joints: Joints) -> None:
+        others = np.ones(len(self._names), dtype=bool)
+        others[joints] = False
+        self._trajectories = tuple(
+            trajectory.only(others)
+            for trajectory in self._trajectories
+            if others[trajectory.joints].any()
+        )
 
     def _replace(self, position: Array, velocity: Array, effort: Array) -> None:
         self._command = JointCommand(
@@ -372,169 +391,37 @@ class CommandBuffer:
         return self._command
 
     def age(self, joints: slice = ALL) -> float | None:
-        """Return the wall seconds since the last command of any of these joints, or None.
-
-        A trajectory commands its joints until its last point.
-        """
+        """Return the wall seconds since the last command of any of these joints, or None."""
         arrived = self._arrived[joints]
         known = arrived[~np.isnan(arrived)]
         return time.monotonic() - float(known.max()) if len(known) else None
 
     def at(self, now: int, position: Array, velocity: Array) -> JointCommand:
-        """Return the command for the step from simulated time `now` [ns].
-
-        `position` and `velocity` are those of the joints now, shape (n_joints,).
-        """
-        if not self._trajectories.idle:
-            with self._lock:
-                self._sample_trajectories(now, position, velocity)
-        return self._command
-
-    def _sample_trajectories(self, now: int, position: Array, velocity: Array) -> None:
-        """Set the command to that of the trajectories at simulated time `now` [ns]."""
-        n, old = len(self._names), self._command
-        target, speed, effort = old.position.copy(), old.velocity.copy(), old.effort.copy()
-        # a new trajectory begins at the commanded position, or at the present one
-        new = self._trajectories.new_joints(n)
-        desired = self._follows_position & self.rules.interpolate_from_desired_state
-        present = new & ~desired
-        target[present], speed[present] = position[present], velocity[present]
-        self._follows_position |= new
-        self._follows_velocity |= new
-        self._arrived[self._trajectories.joints(n)] = time.monotonic()
-        self._trajectories = self._trajectories.advance(
-            now, target, speed, effort, self._continuous
-        )
-        self._replace(target, speed, effort)
+        """Return the command at `now` [ns]; position and velocity now have shape (n_joints,)."""
+        if not self._trajectories:
+            return self._command
+        with self._lock:
+            old, under_way = self._command, []
+            target, speed, effort = old.position.copy(), old.velocity.copy(), old.effort.copy()
+            for trajectory in self._trajectories:
+                j = trajectory.joints
+                if trajectory.before is None:  # begins at the commanded position, or the present
+                    desired = self._follows_position & self.rules.interpolate_from_desired_state
+                    present = j[~desired[j]]
+                    target[present], speed[present] = position[present], velocity[present]
+                    self._follows_position[j] = self._follows_velocity[j] = True
+                    before = TrajectoryPoint(0, target[j], speed[j], effort=effort[j])
+                    trajectory = trajectory.taken_up(now, before, self._continuous[j])
+                target[j], speed[j], effort[j], over = trajectory.at(now)
+                self._arrived[j] = time.monotonic()  # it commands them until its last point
+                if not over:
+                    under_way.append(trajectory)
+            self._trajectories = tuple(under_way)
+            self._replace(target, speed, effort)
+            return self._command
 
 
-# -------------------------------------------------------------------- trajectories under way
-
-
-@dataclass(frozen=True, eq=False)
-class ActiveTrajectory:
-    """A trajectory under way."""
-
-    trajectory: TrajectoryCommand
-    start: int
-    """Simulated time of its start [ns]."""
-    before: TrajectoryPoint
-    """State of the joints when it was taken up; its time is counted from the start, too."""
-
-    @classmethod
-    def from_now(
-        cls, trajectory: TrajectoryCommand, now: int, before: TrajectoryPoint, continuous: Mask
-    ) -> ActiveTrajectory:
-        """Return a trajectory that is taken up at simulated time `now` [ns].
-
-        Joints that turn without end, mask `continuous` (n,), take the short way to its first
-        point.
-        """
-        start = now if trajectory.start is None else trajectory.start
-        position = before.position
-        if trajectory.points:
-            target = trajectory.points[0].position
-            short = np.mod(target - position + np.pi, 2 * np.pi) - np.pi
-            position = np.where(continuous, target - short, position)
-        at_rest = np.zeros(len(position))
-        before = replace(before, time=now - start, position=position, acceleration=at_rest)
-        return cls(trajectory, start, before)
-
-    @property
-    def joints(self) -> NDArray[np.int64]:
-        """Indices of its joints, shape (n,)."""
-        return self.trajectory.joints
-
-    def only(self, chosen: Mask) -> ActiveTrajectory:
-        """Return the part about the joints in the mask `chosen` (n_joints,)."""
-        own = self.before.only(chosen[self.joints])
-        return ActiveTrajectory(self.trajectory.only(chosen), self.start, own)
-
-    def is_over(self, now: int) -> bool:
-        """Return whether nothing changes any more from `now` [ns] on."""
-        points = self.trajectory.points
-        return not points or now - self.start >= points[-1].time
-
-    def at(self, now: int) -> tuple[Array, Array, Array]:
-        """Return position, velocity and effort at simulated time `now` [ns], each (n,)."""
-        points, time, zero = self.trajectory.points, now - self.start, np.zeros(len(self.joints))
-        passed = bisect_right(points, time, key=lambda point: point.time)
-        if not points:
-            return self.before.position, zero, zero
-        if passed == len(points):
-            last = points[-1]
-            velocity = zero if last.velocity is None else last.velocity
-            return last.position, velocity, zero if last.effort is None else last.effort
-        return interpolate(points[passed - 1] if passed else self.before, points[passed], time)
-
-
-@dataclass(frozen=True, eq=False)
-class TrajectoryExecution:
-    """The trajectories that joints follow; a joint follows one at most. Immutable."""
-
-    active: tuple[ActiveTrajectory, ...] = ()
-    """Those under way."""
-    pending: tuple[TrajectoryCommand, ...] = ()
-    """Those that the next step takes up."""
-
-    @property
-    def idle(self) -> bool:
-        """Whether there is no trajectory."""
-        return not self.active and not self.pending
-
-    def with_new(self, trajectory: TrajectoryCommand) -> TrajectoryExecution:
-        """Return the same with one more, whose joints follow no other."""
-        return TrajectoryExecution(self.active, (*self.pending, trajectory))
-
-    def without(self, joints: Mask) -> TrajectoryExecution:
-        """Return the same in which the joints of a mask (n_joints,) follow none."""
-        if self.idle:
-            return self
-        return TrajectoryExecution(
-            tuple(t.only(~joints) for t in self.active if not joints[t.joints].all()),
-            tuple(t.only(~joints) for t in self.pending if not joints[t.joints].all()),
-        )
-
-    def shifted(self, time: int) -> TrajectoryExecution:
-        """Return the same with start times shifted by `time` [ns]."""
-        return TrajectoryExecution(
-            tuple(replace(t, start=t.start + time) for t in self.active),
-            tuple(
-                t if t.start is None else replace(t, start=t.start + time) for t in self.pending
-            ),
-        )
-
-    def new_joints(self, n_joints: int) -> Mask:
-        """Return the joints of the pending trajectories, mask (n_joints,)."""
-        named = np.zeros(n_joints, dtype=bool)
-        for trajectory in self.pending:
-            named[trajectory.joints] = True
-        return named
-
-    def joints(self, n_joints: int) -> Mask:
-        """Return the joints that follow a trajectory, mask (n_joints,)."""
-        named = self.new_joints(n_joints)
-        for trajectory in self.active:
-            named[trajectory.joints] = True
-        return named
-
-    def advance(
-        self, now: int, position: Array, velocity: Array, effort: Array, continuous: Mask
-    ) -> TrajectoryExecution:
-        """Write the commands at simulated time `now` [ns]; return what is then under way.
-
-        Position, velocity and effort of all joints, shape (n_joints,), are overwritten where a
-        joint follows a trajectory. Pending trajectories begin at their values before.
-        """
-        active = [*self.active]
-        for pending in self.pending:
-            j = pending.joints
-            before = TrajectoryPoint(0, position[j], velocity[j], effort=effort[j])
-            active.append(ActiveTrajectory.from_now(pending, now, before, continuous[j]))
-        for trajectory in active:
-            j = trajectory.joints
-            position[j], velocity[j], effort[j] = trajectory.at(now)
-        return TrajectoryExecution(tuple(t for t in active if not t.is_over(now)))
+# -------------------------------------------------------------------- interpolation
 
 
 def interpolate(
@@ -600,11 +487,9 @@ def checked_values(field: str, values: Sequence[float], names: Sequence[str]) ->
 def checked_points(
     points: Sequence[UncheckedPoint], names: Sequence[str]
 ) -> tuple[TrajectoryPoint, ...]:
-    """Return the points of a message about the joints `names`.
-
-    Refused is what joint_trajectory_controller refuses, and besides numbers that are not finite,
-    too many points, and accelerations without velocities.
-    """
+    """Return the points of a message about the joints `names`."""
+    # refused is what joint_trajectory_controller refuses, and besides numbers that are not
+    # finite, too many points, and accelerations without velocities
     if len(points) > MOST_POINTS:
         raise InvalidInput(f'trajectory of {len(points)} points: expected at most {MOST_POINTS}')
     checked: list[TrajectoryPoint] = []
@@ -637,10 +522,7 @@ def checked_points(
 
 
 def check_times(start: int, last: int, now: int) -> None:
-    """Refuse a trajectory that is over, or begins much later; all times are simulated [ns].
-
-    `start` is the stamp of its start, 0 for now, and `last` the time of its last point.
-    """
+    """Refuse a trajectory from `start`, 0 for now, that is over or begins much later [ns]."""
     if start and start + last < now:
         raise InvalidInput(
             f'trajectory from {start / SECOND:.9g} s to {(start + last) / SECOND:.9g} s is over '
@@ -653,11 +535,124 @@ def check_times(start: int, last: int, now: int) -> None:
         )
 
 
-def check_complete(named: Sequence[str], all_joints: Sequence[str]) -> None:
-    """Refuse a trajectory that leaves out joints."""
-    missing = [name for name in all_joints if name not in named]
-    if missing:
-        raise InvalidInput(
-            f'trajectory without {shortened(", ".join(missing), 100)}: expected all '
-            f'{len(all_joints)} joints, or trajectory.allow_partial_joints_goal'
-        )
+# -------------------------------------------------------------------- pushes
+
+
+@dataclass(frozen=True, eq=False)
+class Push:
+    """A wrench at the origin of a frame, from `start` until before `end` [ns]."""
+
+    frame: str
+    wrench: Array  # force [N] and torque [N m], shape (6,)
+    in_world: bool  # whether its axes are the world's; otherwise they turn with the frame
+    start: int
+    end: int | None  # None: until the next push on this frame
+
+
+class Pushes:
+    """Wrenches on links for a while of simulated time; a later one on a frame replaces another.
+
+    `prefix` is the parameter frame_prefix, `world_frames` are frames that cannot be pushed.
+    """
+
+    def __init__(self, sim: Simulator, prefix: str, world_frames: Sequence[str]) -> None:
+        self._sim, self._prefix, self._world_frames = sim, prefix, tuple(world_frames)
+        self._lock = threading.Lock()
+        self._pushes: tuple[Push, ...] = ()
+        self._spring: Spring | None = None
+        bodies = [f.name for f in sim.robot.pinocchio_model.frames if f.type == pin.FrameType.BODY]
+        self.links = tuple(name for name in bodies if name != 'universe')
+        self.accepted = self.refused = 0  # messages
+        self.rules = PushParameters()
+
+    def take(
+        self,
+        frame_id: str,
+        stamp: int,
+        force: Sequence[float],
+        torque: Sequence[float],
+        owner: str = '',
+    ) -> str | None:
+        """Take a push from `stamp` [ns] on, or at once; return why it is refused, or None."""
+        try:
+            # the prefix `owner` of the links of a robot, such as 'a/', may be left out
+            frame = owner + frame_id.removeprefix(self._prefix).removeprefix(owner)
+            wrench = np.array([*force, *torque], dtype=float)
+            self._check(frame_id, frame, wrench)
+            start = max(stamp, nanoseconds(self._sim.time))
+            duration = nanoseconds(self.rules.duration)
+            end = start + duration if duration else None
+            self._add(Push(frame, wrench, self.rules.axes == 'world', start, end))
+        except (InvalidInput, UnknownName) as error:
+            self.refused += 1
+            return str(error)
+        self.accepted += 1
+        return None
+
+    def push(
+        self, frame: str, force: Sequence[float], torque: Sequence[float], duration: float
+    ) -> None:
+        """Push a link from the next step on for a `duration` [s]; world axes, [N], [N m], (3,)."""
+        wrench = np.array([*force, *torque], dtype=float)
+        self._check(frame, frame, wrench)
+        start = nanoseconds(self._sim.time)
+        end = start + max(1, nanoseconds(positive('duration', duration, 's')))
+        self._add(Push(frame, wrench, True, start, end))
+
+    def drag(self, link: str, target: Sequence[float] | None) -> None:
+        """Pull the origin of a link to `target` [m], world, (3,), between steps; None: let go."""
+        if target is None:
+            self._spring = None
+            return
+        end = shaped('target', finite_array('target', target), 3)
+        if self._spring is None or self._spring.frame != link:
+            self._spring = Spring(self._sim.robot, link, end, self._sim.q)
+        self._spring.target = end
+
+    def _add(self, push: Push) -> None:
+        with self._lock:
+            if len(self._pushes) >= MAX_PUSHES:
+                raise InvalidInput(f'{MAX_PUSHES} pushes are under way or wait for their time')
+            self._pushes = (*self._pushes, push)
+
+    def _check(self, frame_id: str, frame: str, wrench: Array) -> None:
+        if frame_id in self._world_frames and frame not in self.links:
+            raise InvalidInput(f'push on {frame_id!r}: header.frame_id has to name a link')
+        if frame not in self.links:
+            raise UnknownName('link in external_wrench', frame_id, self.links)
+        if not (np.abs(wrench) <= LARGEST).all():  # NaN too
+            raise InvalidInput(
+                f'push on {frame_id!r} = {wrench.tolist()}: expected finite numbers, at most '
+                f'{LARGEST:g}'
+            )
+
+    def clear(self) -> None:
+        """End all pushes, and let go."""
+        with self._lock:
+            self._pushes = ()
+        self._spring = None
+
+    def acting(self, now: int) -> Mapping[str, Array]:
+        """Return frame to force and torque in world axes (6,) in the step from `now` [ns]."""
+        if not self._pushes and self._spring is None:
+            return {}
+        with self._lock:
+            last = {push.frame: push for push in self._pushes if push.start <= now}
+            self._pushes = tuple(
+                push
+                for push in self._pushes
+                if push.start > now
+                or (last[push.frame] is push and (push.end is None or now < push.end))
+            )
+            active = [push for push in self._pushes if push.start <= now]
+        wrenches = {push.frame: self._in_world(push) for push in active if push.wrench.any()}
+        if self._spring is not None:
+            link, pull = self._spring.frame, self._spring.wrench(self._sim.q, self._sim.v)
+            wrenches[link] = wrenches.get(link, 0.0) + pull
+        return wrenches
+
+    def _in_world(self, push: Push) -> Array:
+        if push.in_world:
+            return push.wrench
+        rotation = self._sim.frame_placement(push.frame).rotation
+        return np.concatenate([rotation @ push.wrench[:3], rotation @ push.wrench[3:]])

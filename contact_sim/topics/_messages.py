@@ -1,6 +1,7 @@
-"""Serialise ROS 2 messages: CDR, little endian, as DDS sends them and MCAP stores them.
+"""Messages of ROS 2: their definitions, their bytes, and the outputs that publish them.
 
-A message is a mapping of its fields; omitted fields are 0, empty or false. Short forms:
+A message is serialised once, as CDR, little endian, as DDS sends it and MCAP stores it. It is a
+mapping of its fields; omitted fields are 0, empty or false. Short forms:
 
     a message whose fields are all numbers of one type    these numbers, array-like:
                                                            a Pose is x, y, z, then qx, qy, qz, qw
@@ -9,18 +10,24 @@ A message is a mapping of its fields; omitted fields are 0, empty or false. Shor
     a value that is the same in many messages              a Constant of it
 
 The definitions of the messages stand here because the machine may have no ROS. A new message type
-is one entry of `_TEXT`.
+is one entry of `_TEXT`. Two sinks take the bytes: the MCAP file (`replay/_export.py`) and the
+publishers of the ROS node (`ros/_publishers.py`).
 """
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+from contact_sim._types import Array
+from contact_sim.simulation._report import StepReport
+from contact_sim.topics._table import Topic, nanoseconds
 
 # --- Definitions of the messages, without comments.
 
@@ -214,18 +221,10 @@ class Field(NamedTuple):
     """Numbers in an array of fixed length, 0 of any length; None for no array."""
 
 
-def _parse(text: str) -> dict[str, list[str]]:
-    definitions: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in text.strip().splitlines():
-        if line.startswith(' '):
-            lines.append(line.strip())
-        else:
-            lines = definitions[line.rstrip(':')] = []
-    return definitions
-
-
-DEFINITIONS = _parse(_TEXT)
+DEFINITIONS = {
+    name: [line.strip() for line in lines.splitlines()]
+    for name, lines in re.findall(r'^(\S+):\n((?: .*\n)*)', _TEXT, re.MULTILINE)
+}
 """Lines of every definition by `package/Name`."""
 
 
@@ -297,21 +296,17 @@ def encoder(name: str) -> Callable[[Any], bytes]:
 
 @cache
 def uniform(name: str) -> tuple[str, int] | None:
-    """Return type and count of the numbers in a message of numbers only, else None."""
+    """Return type and count of the numbers in a type of numbers of one kind, else None."""
+    if name in NUMBERS:
+        return name, 1
     kinds, count = set(), 0
-    for field in fields_of(name):
-        if field.size == 0 or (field.type not in NUMBERS and field.type not in DEFINITIONS):
+    for field in fields_of(name) if name in DEFINITIONS else ():
+        numbers = None if field.size == 0 else uniform(field.type)
+        if numbers is None:
             return None
-        inner = (field.type, 1) if field.type in NUMBERS else uniform(field.type)
-        if inner is None:
-            return None
-        kinds.add(inner[0])
-        count += inner[1] * (1 if field.size is None else field.size)
+        kinds.add(numbers[0])
+        count += numbers[1] * (1 if field.size is None else field.size)
     return (kinds.pop(), count) if len(kinds) == 1 else None
-
-
-def _align(out: bytearray, size: int) -> None:
-    out += PADDING[(len(ENCAPSULATION) - len(out)) % size]
 
 
 @cache
@@ -333,23 +328,36 @@ def _writer(name: str) -> Writer:
     def write(out: bytearray, message: Mapping[str, Any]) -> None:
         for key, write_field, default in parts:
             value = message.get(key, default)
-            if type(value) is Constant:
-                _write_constant(out, value, write_field)
-            else:
+            if type(value) is not Constant:
                 write_field(out, value)
+                continue
+            start = len(out)  # padding depends on it modulo the largest alignment
+            cached = value.cached.get(start % 8)
+            if cached is not None:
+                out += cached
+            else:
+                write_field(out, value.value)
+                value.cached[start % 8] = bytes(out[start:])
 
     return write
 
 
-def _write_constant(out: bytearray, constant: Constant, write: Writer) -> None:
-    """Append a constant; padding depends on its offset modulo the largest alignment."""
-    start = len(out)
-    cached = constant.cached.get(start % 8)
-    if cached is not None:
-        out += cached
-    else:
-        write(out, constant.value)
-        constant.cached[start % 8] = bytes(out[start:])
+def _field_writer(field: Field) -> Writer:
+    if field.size is None:
+        return _writer(field.type)
+    if field.size:
+        return _array(field.type, field.size)
+    numbers = uniform(field.type)
+    if numbers is not None:
+        return _number_sequence(*numbers)
+    write_item = _writer(field.type)
+
+    def write(out: bytearray, values: Any) -> None:
+        _write_length(out, len(values))
+        for value in values:
+            write_item(out, value)
+
+    return write
 
 
 def _number(kind: str) -> Writer:
@@ -364,7 +372,6 @@ def _number(kind: str) -> Writer:
 
 
 def _array(kind: str, count: int) -> Writer:
-    """Return the writer of `count` numbers."""
     dtype = np.dtype(f'<{NUMBERS[kind]}')
 
     def write(out: bytearray, value: Any) -> None:
@@ -373,26 +380,6 @@ def _array(kind: str, count: int) -> Writer:
             raise ValueError(f'{numbers.size} numbers, expected {count}')
         _align(out, dtype.itemsize)
         out += numbers.tobytes()
-
-    return write
-
-
-def _field_writer(field: Field) -> Writer:
-    if field.size is None:
-        return _writer(field.type)
-    if field.size:
-        return _array(field.type, field.size)
-    numbers = (field.type, 1) if field.type in NUMBERS else None
-    if numbers is None and field.type in DEFINITIONS:
-        numbers = uniform(field.type)
-    return _sequence(_writer(field.type)) if numbers is None else _number_sequence(*numbers)
-
-
-def _sequence(write_item: Writer) -> Writer:
-    def write(out: bytearray, values: Any) -> None:
-        _write_length(out, len(values))
-        for value in values:
-            write_item(out, value)
 
     return write
 
@@ -423,6 +410,10 @@ def _default(field: Field) -> Any:
     return {} if numbers is None else np.zeros(numbers[1])
 
 
+def _align(out: bytearray, size: int) -> None:
+    out += PADDING[(len(ENCAPSULATION) - len(out)) % size]
+
+
 def _write_length(out: bytearray, length: int) -> None:
     _align(out, 4)
     out += _LENGTH.pack(length)
@@ -438,3 +429,120 @@ def _write_string(out: bytearray, text: str) -> None:
 def _write_time(out: bytearray, time: int) -> None:
     _align(out, 4)
     out += _TIME.pack(*divmod(time, SECOND))
+
+
+# --- Outputs: from the content of a step to the channels of a sink.
+
+Message = Mapping[str, Any]
+"""Fields of a message."""
+NO_WRENCHES: Mapping[str, Array] = {}
+
+
+class Step(NamedTuple):
+    """A step of which messages are made."""
+
+    report: StepReport
+    due: Collection[str]
+    """Fields of `publish_rate` of which a message is due."""
+    wrenches: Mapping[str, Array] = NO_WRENCHES
+    """Frame to external force and torque in the step, world axes, shape (6,)."""
+    real_time_factor: float = 0.0
+    """0 where it is not known."""
+
+    @property
+    def stamp(self) -> int:
+        """Simulated time after the step [ns]."""
+        return nanoseconds(self.report.time)
+
+
+class Channel(ABC):
+    """A topic in a sink."""
+
+    def __init__(self, topic: Topic) -> None:
+        self._encode = encoder(topic.type.replace('/msg/', '/'))
+
+    def publish(self, message: Message) -> None:
+        """Serialise a message and send it."""
+        self.send(self._encode(message))
+
+    @abstractmethod
+    def send(self, data: bytes) -> None:
+        """Send a serialised message."""
+
+    def has_subscriber(self) -> bool:
+        """Return whether a message would be received."""
+        return True
+
+
+class Sink(Protocol):
+    """Where messages go."""
+
+    def channel(self, topic: Topic) -> Channel | None:
+        """Return a channel for a topic, None if the sink does not have this topic."""
+
+
+class Output:
+    """Publishes topics whose messages come from one function of the step.
+
+    Args:
+        sink: where the messages go.
+        topics: of one kind: the same rates, and `on_demand` or not.
+        content: returns a message for each of the topics, or no message at all.
+
+    Attributes:
+        channels: of the topics that the sink has.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        topics: Iterable[Topic],
+        content: Callable[[Step], Sequence[Message]],
+    ) -> None:
+        topics = tuple(topics)
+        channels = (sink.channel(topic) for topic in topics)
+        self.channels = [channel for channel in channels if channel is not None]
+        self._content = content
+        self._rates = frozenset(rate for topic in topics for rate in topic.rates)
+        self._on_demand = any(topic.on_demand for topic in topics)
+
+    def publish(self, step: Step) -> None:
+        """Publish the messages of a step, if they are due and received by anybody."""
+        channels = self.channels
+        if not channels or self._rates.isdisjoint(step.due):
+            return
+        if self._on_demand and not any(channel.has_subscriber() for channel in channels):
+            return
+        messages = self._content(step)
+        if messages:
+            for channel, message in zip(channels, messages, strict=True):
+                channel.publish(message)
+
+
+# --- Parts of messages.
+
+
+def header(time: int, frame: str = '') -> Message:
+    """Return a std_msgs/Header at simulated time [ns]."""
+    return {'stamp': time, 'frame_id': frame}
+
+
+def transform(time: int, parent: str, child: str, pose: Array) -> Message:
+    """Return a TransformStamped of a pose x y z, qx qy qz qw, shape (7,)."""
+    return {'header': header(time, parent), 'child_frame_id': child, 'transform': pose}
+
+
+def labelled(labels: Iterable[str], numbers: Any) -> Message:
+    """Return a MultiArray of numbers whose labels stand in layout.dim."""
+    return {'layout': _layout(tuple(labels)), 'data': numbers}
+
+
+@lru_cache
+def _layout(labels: tuple[str, ...]) -> Constant:
+    return Constant({'dim': [{'label': label, 'size': 1, 'stride': 1} for label in labels]})
+
+
+def diagnostics(time: int, status: Message, values: Mapping[str, Any]) -> Message:
+    """Return a DiagnosticArray of one status with these values."""
+    pairs = [{'key': key, 'value': str(value)} for key, value in values.items()]
+    return {'header': header(time), 'status': [{**status, 'values': pairs}]}
