@@ -1,5 +1,6 @@
 """Bilateral constraints of the node: parameters, what they hold, what is published of them."""
 
+import dataclasses
 import math
 import re
 from pathlib import Path
@@ -98,7 +99,7 @@ def test_parameters_describe_every_kind(said, expected):
 def test_every_kind_and_field_has_a_parameter():
     declared = {field.name for field in FIELDS}
     for kind in KINDS.values():
-        fields = set(kind.__dataclass_fields__) - {'name', 'stabilisation'}
+        fields = {field.name for field in dataclasses.fields(kind)} - {'name', 'stabilisation'}
         assert fields <= declared
 
 
