@@ -576,9 +576,10 @@ class ClosedLoops:
             if np.isfinite(low[free]).any() or np.isfinite(high[free]).any():
                 # joints that meet a bound stay there
                 place = pin.difference(model, pin.neutral(model), q)
-                within = np.clip(place + step, low, high) - place
-                free = free[(within == step)[free]]
-                step = np.where(np.isin(np.arange(model.nv), moving), within, 0.0)
+                outside = (place + step < low) | (place + step > high)
+                outside &= np.isin(np.arange(model.nv), moving)
+                free = free[~outside[free]]
+                step = np.where(outside, np.clip(place + step, low, high) - place, step)
             q = pin.integrate(model, q, step)
         return q
 

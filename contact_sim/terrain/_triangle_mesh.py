@@ -193,11 +193,16 @@ def _union(vertices: Array, solids: list[Indices]) -> tuple[Array, Indices]:
     import manifold3d  # slow import
     from scipy.spatial import cKDTree
 
-    bodies = []
+    bodies, corners_used = [], []
     for triangles in solids:
         used, corners = np.unique(triangles, return_inverse=True)
-        surface = manifold3d.Mesh64(vertices[used], corners.reshape(-1, 3).astype(np.uint64))
+        # each solid a little larger, so that those that only touch overlap
+        middle = 0.5 * (vertices[used].max(axis=0) + vertices[used].min(axis=0))
+        half = 0.5 * np.ptp(vertices[used], axis=0)
+        larger = vertices[used] + 0.25 * SEAM * (vertices[used] - middle) / half
+        surface = manifold3d.Mesh64(larger, corners.reshape(-1, 3).astype(np.uint64))
         bodies.append(manifold3d.Manifold(surface))
+        corners_used.append(vertices[used])
     whole = manifold3d.Manifold.batch_boolean(bodies, manifold3d.OpType.Add)
     if whole.status() != manifold3d.Error.NoError or whole.is_empty():
         raise InvalidInput(
@@ -205,13 +210,21 @@ def _union(vertices: Array, solids: list[Indices]) -> tuple[Array, Indices]:
         )
     surface = whole.to_mesh64()
     points, triangles = np.array(surface.vert_properties[:, :3]), np.array(surface.tri_verts)
+    # vertices go back to where they were; those that are near each other become one
+    original = np.concatenate(corners_used)
+    distance, nearest = cKDTree(original).query(points, distance_upper_bound=SEAM)
+    known = np.isfinite(distance)
+    points[known] = original[nearest[known]]
     near = cKDTree(points).query_pairs(SEAM, output_type='ndarray')
     links = coo_array((np.ones(len(near)), near.T), (len(points), len(points)))
     place = connected_components(links, directed=False)[1]
-    kept = np.unique(place, return_index=True)[1]
+    order = np.lexsort((np.arange(len(points)), ~known, place))  # the known ones stand for others
+    kept = order[np.unique(place[order], return_index=True)[1]]
     corner = place[triangles.astype(np.int64)]
-    distinct = (corner != np.roll(corner, 1, axis=1)).all(axis=1)
-    return points[kept], corner[distinct]
+    # without triangles that are lower than a step counts
+    edges = points[kept][np.roll(corner, -1, axis=1)] - points[kept][corner]
+    area = np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
+    return points[kept], corner[area > SEAM * np.linalg.norm(edges, axis=2).max(axis=1)]
 
 
 BOX_CORNERS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
