@@ -68,6 +68,7 @@ setup(
         'numba>=0.58',
         'pin>=3.9',
         'coal>=3.0',
+        'manifold3d>=3.0',
         'xacro>=2.0',
         'PyYAML>=6.0',
         'tqdm>=4.66',

@@ -8,6 +8,11 @@ felt, and in a concave corner both sides are (theory 4.2).
 A point behind the ground has a contact with the nearest triangle, and near a concave edge with
 both its triangles, each of which then extends behind the other.
 
+Rounding must neither lose nor invent a contact. So a triangle is a little larger than it is and
+has the points a little behind it, by `room`: TOLERANCE times its size. A point that near to an
+edge or corner touches the triangles there, and no direction is made of the difference of two
+places that are equal but for rounding.
+
 Vectors are tuples of three numbers [m].
 """
 
@@ -21,6 +26,9 @@ from contact_sim.solvers._jit import kernel
 INSIDE, NONE = -1, 3
 """Where a point lies over a triangle: inside, or outside of more than one edge."""
 TOLERANCE = 1e-9  # rounding of positions over the size of a facet [-]
+ANGLE = (
+    1e-6  # by how much a direction may leave the cone of the normals of an edge or corner [rad]
+)
 EXTENSION = 0.01  # how far a triangle extends behind its neighbour at a concave edge [m]
 
 
@@ -114,13 +122,22 @@ def nearest_on_edge(p, a, b, left, right, limit):
     # between the normals of both triangles?
     off = sub(off, scaled(place / length, along))
     square = dot(off, off)
-    room = TOLERANCE * length
-    if not 0.0 < square <= limit * limit or dot(off, sub(left, a)) > room:
+    if not TOLERANCE * TOLERANCE * length < square <= limit * limit:
         return np.inf, off
-    if dot(off, sub(right, a)) > room:
+    if beyond(off, square, sub(left, a)) or beyond(off, square, sub(right, a)):
         return np.inf, off
     distance = np.sqrt(square)
     return distance, scaled(1.0 / distance, off)
+
+
+@kernel
+def beyond(off, square, along):
+    """Return whether a place `off` from an edge or corner is nearer to the ground `along` it.
+
+    `square` is |off|²; NaN in `along`, beyond a border, is no ground.
+    """
+    ahead = dot(off, along)
+    return ahead > 0.0 and ahead * ahead > ANGLE * ANGLE * square * dot(along, along)
 
 
 @kernel

@@ -17,12 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contact_sim.collision._contact_slots import keep_facet_contact
+from contact_sim.collision._contact_slots import NO_FEATURE, keep_facet_contact
 from contact_sim.collision._facets import (
     EXTENSION,
     INSIDE,
     NONE,
     TOLERANCE,
+    beyond,
     distance_to_triangle,
     edge_curvature,
     extends_behind,
@@ -136,12 +137,13 @@ def face_contact(patch, scale, p, part, limit):
         rise_x, rise_y = per * (patch.c - patch.d), per * (patch.d - patch.a)
     above, square = p[2] - patch.a - rise_x * p[0] - rise_y * p[1], 1.0 + rise_x**2 + rise_y**2
     n = (-rise_x, -rise_y, 1.0)
-    if above >= 0.0 and above * above <= limit * limit * square:
+    room = TOLERANCE * scale
+    if above >= -room and above * above <= limit * limit * square:
         # the nearest point of the plane, times `square`: divide only on success
         x, y, side = square * p[0] + above * rise_x, square * p[1] + above * rise_y, square * scale
         if part == UPPER:
             x, y = y, x
-        room = TOLERANCE * side
+        room *= square
         if -room <= y <= x + room and x <= side + room:
             size = np.sqrt(square)
             return above / size, scaled(1.0 / size, n)
@@ -151,20 +153,24 @@ def face_contact(patch, scale, p, part, limit):
 @kernel
 def corner_contact(patch, scale, p, limit):
     """Return distance and direction from the grid point of a patch, if p is nearest to it."""
-    x, y, z, s = p[0], p[1], p[2] - patch.a, scale
-    square = x * x + y * y + z * z
-    if 0.0 < square <= limit * limit:
-        # p must be on the far side of the six edges of the corner
-        right, left = z * (patch.b - patch.a), z * (patch.before - patch.a)
-        up, down = z * (patch.d - patch.a), z * (patch.below - patch.a)
-        on, back = z * (patch.c - patch.a), z * (patch.behind - patch.a)
-        room = TOLERANCE * s * s
-        near = not (s * x + right > room or -s * x + left > room or s * y + up > room)
-        near = near and not (-s * y + down > room or s * (x + y) + on > room)
-        if near and not -s * (x + y) + back > room:
-            distance = np.sqrt(square)
-            return distance, (x / distance, y / distance, z / distance)
-    return np.inf, (x, y, z)
+    off = (p[0], p[1], p[2] - patch.a)
+    square = dot(off, off)
+    if not (TOLERANCE * scale) ** 2 < square <= limit * limit:
+        return np.inf, off
+    # p must be on the far side of the six edges of the corner
+    if beyond(off, square, (scale, 0.0, patch.b - patch.a)):
+        return np.inf, off
+    if beyond(off, square, (-scale, 0.0, patch.before - patch.a)):
+        return np.inf, off
+    if beyond(off, square, (0.0, scale, patch.d - patch.a)):
+        return np.inf, off
+    if beyond(off, square, (0.0, -scale, patch.below - patch.a)):
+        return np.inf, off
+    if beyond(off, square, (scale, scale, patch.c - patch.a)):
+        return np.inf, off
+    if beyond(off, square, (-scale, -scale, patch.behind - patch.a)):
+        return np.inf, off
+    return np.sqrt(square), scaled(1.0 / np.sqrt(square), off)
 
 
 # The search over the grid.
@@ -243,7 +249,7 @@ def find_on_field(ground, x, y, z, reach, found, first, slots):
         key = PER_POINT * (ny * i + j) + triangle
         keep_facet_contact(found, first, slots, -bound if behind else bound, direction, key)
         return
-    limit = max(bound * (1.0 + TOLERANCE), reach)
+    limit = max(bound * (1.0 + TOLERANCE), reach, scale * TOLERANCE)
     if behind:
         find_behind(ground, p, limit, found, first, slots)
     else:
@@ -296,34 +302,42 @@ def find_in_front(ground, p, limit, reach, found, first, slots):
 def find_behind(ground, p, limit, found, first, slots):
     """Fill the contacts of a point behind the field; arguments as `find_on_field`."""
     nx, ny = size_of(ground)
+    room = TOLERANCE * ground.data[SCALE]
+    # the nearest triangle that faces away from p
+    nearest, depth, normal, key = limit, 0.0, (0.0, 0.0, 1.0), NO_FEATURE
     first_i, last_i = grid_range(ground, p[0], limit, nx - 1)
     first_j, last_j = grid_range(ground, p[1], limit, ny - 1)
-    i, j, triangle = cell_at(ground, p[0], p[1])
-    nearest, depth, normal, key = (
-        np.inf,
-        -limit,
-        (0.0, 0.0, 1.0),
-        PER_POINT * (ny * i + j) + triangle,
-    )
     for i in range(first_i, last_i + 1):
         for j in range(first_j, last_j + 1):
             for triangle in (LOWER, UPPER):
                 a, b, c = corners_of(ground, i, j, triangle)
-                if not near_plane(p, a, b, c, limit):
+                if not near_plane(p, a, b, c, nearest):
                     continue
-                n, number = plane_through(a, b, c), PER_POINT * (ny * i + j) + triangle
-                away = dot(n, sub(p, a))
-                where, outside = side_of_edges(p, n, a, b, c)
-                # a triangle that extends beyond a concave edge
-                beside = where not in (INSIDE, NONE) and max(outside, abs(away)) <= EXTENSION
-                if beside and extends_beyond(ground, p, n, (i, j, triangle), where):
-                    keep_facet_contact(found, first, slots, away, n, number)
-                # the nearest triangle that faces away from p
-                if away <= 0.0:
-                    distance = distance_to_triangle(p, a, b, c)
-                    if distance < nearest:
-                        nearest, depth, normal, key = distance, away, n, number
+                distance, n = distance_to_triangle(p, a, b, c), plane_through(a, b, c)
+                if distance <= nearest and dot(n, sub(p, a)) <= room:
+                    nearest, depth, normal = distance, dot(n, sub(p, a)), n
+                    key = PER_POINT * (ny * i + j) + triangle
     keep_facet_contact(found, first, slots, depth, normal, key)
+    # others at the same place, or that extend beyond a concave edge
+    limit = nearest * (1.0 + TOLERANCE) + room
+    first_i, last_i = grid_range(ground, p[0], limit + EXTENSION, nx - 1)
+    first_j, last_j = grid_range(ground, p[1], limit + EXTENSION, ny - 1)
+    for i in range(first_i, last_i + 1):
+        for j in range(first_j, last_j + 1):
+            for triangle in (LOWER, UPPER):
+                a, b, c = corners_of(ground, i, j, triangle)
+                number = PER_POINT * (ny * i + j) + triangle
+                if number == key or not near_plane(p, a, b, c, max(limit, EXTENSION)):
+                    continue
+                n = plane_through(a, b, c)
+                away, (where, outside) = dot(n, sub(p, a)), side_of_edges(p, n, a, b, c)
+                if away < -limit:
+                    continue  # deeper than the ground is there
+                touches = away <= room and distance_to_triangle(p, a, b, c) <= limit
+                if where not in (INSIDE, NONE) and outside <= EXTENSION:
+                    touches = touches or extends_beyond(ground, p, n, (i, j, triangle), where)
+                if touches:
+                    keep_facet_contact(found, first, slots, away, n, number)
 
 
 @kernel

@@ -31,6 +31,7 @@ from contact_sim.collision._facets import (
     INSIDE,
     NONE,
     TOLERANCE,
+    beyond,
     distance_to_triangle,
     edge_curvature,
     extends_behind,
@@ -220,17 +221,39 @@ class Triangle(NamedTuple):
 @kernel
 def find_on_mesh(ground, x, y, z, reach, found, first, slots):
     """Fill the slots of a point with its contacts; arguments as `find_contacts`."""
-    p, nearest, limit = (x, y, z), np.inf, max(reach, MIN_DISTANCE)
-    while True:
-        # widen the search until a facet is found
-        nearest = find_in_front(ground, p, limit, reach, found, first, slots)
-        if abs(nearest) < np.inf or not limit < MAX_DISTANCE:
-            break
+    p, limit = (x, y, z), max(reach, MIN_DISTANCE)
+    nearest = find_in_front(ground, p, limit, reach, found, first, slots)
+    while not abs(nearest) < np.inf and limit < MAX_DISTANCE:
+        # nothing near: a triangle below or above bounds the search, or it is widened
         limit = min(WIDENING * limit, MAX_DISTANCE)
+        below = distance_in_bin(ground, p)
+        if below < MAX_DISTANCE:
+            limit = below * (1.0 + TOLERANCE) + MIN_DISTANCE
+        nearest = find_in_front(ground, p, limit, reach, found, first, slots)
+        if below < MAX_DISTANCE:
+            break
     if nearest < 0.0:
         # behind the surface: search again for triangles that face away
         clear_slots(found, first, slots)
         find_behind(ground, p, max(reach, -nearest), found, first, slots)
+
+
+@kernel
+def distance_in_bin(ground, p):
+    """Return the distance from the nearest triangle in the bin of a point [m]."""
+    relief, nearest = ground.relief, np.inf
+    bx, _ = bin_range(ground, p[0], 0.0, 0)
+    by, last = bin_range(ground, p[1], 0.0, 1)
+    if last < 0 or bin_range(ground, p[0], 0.0, 0)[1] < 0:
+        return nearest
+    begin, end = entries_of(ground, bx, by, p, np.inf)
+    for place in range(begin, end):
+        entry = int(relief[place])
+        if entry >= int(ground.data[TRIANGLES]):
+            break
+        t = triangle_at(relief, entry)
+        nearest = min(nearest, distance_to_triangle(p, t.a, t.b, t.c))
+    return nearest
 
 
 @kernel
@@ -245,11 +268,15 @@ def bin_range(ground, middle, limit, axis):
 
 
 @kernel
-def entries_of(ground, bx, by, z, limit):
-    """Return first and last entry of a bin, none if all are more than `limit` below z."""
-    data, relief = ground.data, ground.relief
+def entries_of(ground, bx, by, p, limit):
+    """Return first and last entry of a bin, none if all are farther than `limit` from p."""
+    data, relief, side = ground.data, ground.relief, ground.data[SIDE]
     k = int(data[BINS_Y]) * bx + by
-    if z - relief[int(data[TOPS_FROM]) + k] > limit:
+    # distance from the box below the highest point of the bin
+    x, y = p[0] - data[X0] - side * bx, p[1] - data[Y0] - side * by
+    dx, dy = max(-x, x - side, 0.0), max(-y, y - side, 0.0)
+    dz = max(p[2] - relief[int(data[TOPS_FROM]) + k], 0.0)
+    if not dx * dx + dy * dy + dz * dz <= limit * limit * (1.0 + TOLERANCE):
         return 0, 0
     starts, entries = int(data[STARTS_FROM]), int(data[ENTRIES_FROM])
     return entries + int(relief[starts + k]), entries + int(relief[starts + k + 1])
@@ -262,64 +289,91 @@ def find_in_front(ground, p, limit, reach, found, first, slots):
     It is negative if that is a triangle seen from behind, and infinite without one within `limit`.
     """
     data, relief, nearest, behind = ground.data, ground.relief, np.inf, np.inf
-    triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
+    triangles, edges, side = int(data[TRIANGLES]), int(data[EDGES]), data[SIDE]
     low_x, high_x = bin_range(ground, p[0], limit, 0)
     low_y, high_y = bin_range(ground, p[1], limit, 1)
-    for bx in range(low_x, high_x + 1):
-        for by in range(low_y, high_y + 1):
-            begin, end = entries_of(ground, bx, by, p[2], limit)
-            for place in range(begin, end):
-                entry = int(relief[place])
-                # triangle, edge or corner
-                if entry < triangles:
-                    away, n = triangle_contact(triangle_at(relief, entry), p, limit)
-                elif entry < triangles + edges:
-                    row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (entry - triangles)
-                    away, n = edge_contact(relief, row, p, limit)
-                else:
-                    row = entry - triangles - edges
-                    row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * row
-                    away, n = corner_contact(relief, row, int(data[NEIGHBOURS_FROM]), p, limit)
-                # the nearest facet, in front or behind, shrinks the search
-                if away < 0.0:
-                    behind = min(behind, -away)
-                elif away < np.inf:
-                    keep_facet_contact(found, first, slots, away, n, entry)
-                    nearest = min(nearest, away)
-                limit = min(limit, max(reach, min(nearest, behind) * (1.0 + TOLERANCE)))
+    if high_x < low_x or high_y < low_y:
+        return np.inf
+    # bins in rings around that of p, so that near facets shrink the search early
+    middle_x, middle_y = int((p[0] - data[X0]) // side), int((p[1] - data[Y0]) // side)
+    rings = max(middle_x - low_x, high_x - middle_x, middle_y - low_y, high_y - middle_y)
+    for ring in range(rings + 1):
+        if (ring - 1) * side > limit:
+            break
+        for bx in range(max(middle_x - ring, low_x), min(middle_x + ring, high_x) + 1):
+            skip = 1 if abs(bx - middle_x) == ring else 2 * ring
+            for by in range(middle_y - ring, middle_y + ring + 1, skip):
+                if not low_y <= by <= high_y:
+                    continue
+                begin, end = entries_of(ground, bx, by, p, limit)
+                for place in range(begin, end):
+                    entry, is_behind = int(relief[place]), False
+                    # triangle, edge or corner
+                    if entry < triangles:
+                        away, n, is_behind = triangle_contact(triangle_at(relief, entry), p, limit)
+                    elif entry < triangles + edges:
+                        row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (entry - triangles)
+                        away, n = edge_contact(relief, row, p, limit)
+                    else:
+                        row = entry - triangles - edges
+                        row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * row
+                        away, n = corner_contact(relief, row, int(data[NEIGHBOURS_FROM]), p, limit)
+                    # the nearest facet, in front or behind, shrinks the search
+                    if is_behind:
+                        behind = min(behind, away)
+                    elif away < np.inf:
+                        keep_facet_contact(found, first, slots, away, n, entry)
+                        nearest = min(nearest, abs(away))
+                    limit = min(limit, max(reach, min(nearest, behind) * (1.0 + TOLERANCE)))
     return -behind if behind < nearest * (1.0 - TOLERANCE) else nearest
 
 
 @kernel
 def find_behind(ground, p, limit, found, first, slots):
     """Fill the contacts of a point behind the surface; arguments as `find_on_mesh`."""
-    data, relief, limit = ground.data, ground.relief, limit * (1.0 + TOLERANCE) + MIN_DISTANCE
-    low_x, high_x = bin_range(ground, p[0], limit, 0)
-    low_y, high_y = bin_range(ground, p[1], limit, 1)
-    nearest, depth, normal, number = np.inf, 0.0, (0.0, 0.0, 1.0), -1
+    data, relief = ground.data, ground.relief
+    # the nearest triangle that faces away from p
+    nearest, number = limit * (1.0 + TOLERANCE) + MIN_DISTANCE, -1
+    low_x, high_x = bin_range(ground, p[0], nearest, 0)
+    low_y, high_y = bin_range(ground, p[1], nearest, 1)
     for bx in range(low_x, high_x + 1):
         for by in range(low_y, high_y + 1):
-            begin, end = entries_of(ground, bx, by, p[2], limit)
+            begin, end = entries_of(ground, bx, by, p, nearest)
             for place in range(begin, end):
                 entry = int(relief[place])
                 if entry >= int(data[TRIANGLES]):
                     break
-                triangle = triangle_at(relief, entry)
-                n, away = triangle.n, dot(triangle.n, sub(p, triangle.a))
-                if abs(away) > limit:
-                    continue
-                where, outside = side_of_edges(p, n, triangle.a, triangle.b, triangle.c)
-                # a triangle that extends beyond a concave edge
-                beside = where not in (INSIDE, NONE) and max(outside, abs(away)) <= EXTENSION
-                if beside and extends_beyond(triangle, p, where):
-                    keep_facet_contact(found, first, slots, away, n, entry)
-                # the nearest triangle that faces away from p
-                if away <= 0.0:
-                    distance = distance_to_triangle(p, triangle.a, triangle.b, triangle.c)
-                    if distance < nearest:
-                        nearest, depth, normal, number = distance, away, n, entry
-    if number >= 0:
-        keep_facet_contact(found, first, slots, depth, normal, number)
+                t = triangle_at(relief, entry)
+                if -nearest <= dot(t.n, sub(p, t.a)) <= MIN_DISTANCE:
+                    distance = distance_to_triangle(p, t.a, t.b, t.c)
+                    if distance < nearest or (distance == nearest and entry < number):
+                        nearest, number = distance, entry
+    if number < 0:
+        return
+    t = triangle_at(relief, number)
+    keep_facet_contact(found, first, slots, dot(t.n, sub(p, t.a)), t.n, number)
+    # others at the same place, or that extend beyond a concave edge
+    limit = nearest * (1.0 + TOLERANCE) + MIN_DISTANCE
+    low_x, high_x = bin_range(ground, p[0], limit + EXTENSION, 0)
+    low_y, high_y = bin_range(ground, p[1], limit + EXTENSION, 1)
+    for bx in range(low_x, high_x + 1):
+        for by in range(low_y, high_y + 1):
+            begin, end = entries_of(ground, bx, by, p, limit + EXTENSION)
+            for place in range(begin, end):
+                entry = int(relief[place])
+                if entry >= int(data[TRIANGLES]):
+                    break
+                t = triangle_at(relief, entry)
+                away = dot(t.n, sub(p, t.a))
+                if entry == number or not -limit <= away <= EXTENSION:
+                    continue  # deeper than the ground is there, or far
+                touches = away <= MIN_DISTANCE
+                touches = touches and distance_to_triangle(p, t.a, t.b, t.c) <= limit
+                where, outside = side_of_edges(p, t.n, t.a, t.b, t.c)
+                if where not in (INSIDE, NONE) and outside <= EXTENSION:
+                    touches = touches or extends_beyond(t, p, where)
+                if touches:
+                    keep_facet_contact(found, first, slots, away, t.n, entry)
 
 
 @kernel
@@ -342,7 +396,7 @@ def mesh_distance_within(ground, x, y, z, limit):
     low_y, high_y = bin_range(ground, y, limit, 1)
     for bx in range(low_x, high_x + 1):
         for by in range(low_y, high_y + 1):
-            begin, end = entries_of(ground, bx, by, z, limit)
+            begin, end = entries_of(ground, bx, by, p, limit)
             for place in range(begin, end):
                 entry = int(relief[place])
                 if entry < int(ground.data[TRIANGLES]):
@@ -360,7 +414,7 @@ def mesh_height(ground, x, y):
     low_y, high_y = bin_range(ground, y, 0.0, 1)
     if low_x > high_x or low_y > high_y:
         return highest
-    begin, end = entries_of(ground, low_x, low_y, 0.0, np.inf)
+    begin, end = entries_of(ground, low_x, low_y, (x, y, 0.0), np.inf)
     for place in range(begin, end):
         entry = int(relief[place])
         if entry >= int(ground.data[TRIANGLES]):
@@ -387,18 +441,20 @@ def triangle_at(relief, number):
 
 @kernel
 def triangle_contact(triangle, p, limit):
-    """Return distance and normal of a triangle for a point in front of it and over it.
+    """Return distance, normal and whether a point is behind a triangle.
 
-    For a point behind its plane minus the distance from it, over it or not; else infinity.
+    Behind its plane the distance is that from the triangle; in front that from the plane, infinite
+    if p is not over the triangle. Behind by no more than rounding is in front.
     """
     n, a, b, c = triangle.n, triangle.a, triangle.b, triangle.c
     away = dot(n, sub(p, a))
     if not abs(away) <= limit:
-        return np.inf, n
+        return np.inf, n, False
     if away < 0.0:
-        distance = distance_to_triangle(p, a, b, c)
-        return (-distance if distance <= limit else np.inf), n
-    return (away if side_of_edges(p, n, a, b, c)[0] == INSIDE else np.inf), n
+        distance, along = distance_to_triangle(p, a, b, c), sub(b, a)
+        if distance * distance > TOLERANCE * TOLERANCE * dot(along, along):
+            return (distance if distance <= limit else np.inf), n, True
+    return (away if side_of_edges(p, n, a, b, c)[0] == INSIDE else np.inf), n, False
 
 
 @kernel
@@ -433,7 +489,7 @@ def corner_contact(relief, row, neighbours, p, limit):
         return np.inf, off
     for k in range(int(relief[row + 6]), int(relief[row + 7])):
         along = sub(vec(relief, neighbours + 3 * k), a)
-        if dot(off, along) > TOLERANCE * dot(along, along):
+        if square <= TOLERANCE * TOLERANCE * dot(along, along) or beyond(off, square, along):
             return np.inf, off
     if dot(off, vec(relief, row + 3)) < 0.0:
         return np.inf, off

@@ -51,7 +51,14 @@ from contact_sim.collision._surface import (
 )
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.solvers._jit import kernel
-from contact_sim.terrain import GeneratedTerrain, HeightField, Region, TriangleMesh, concatenate
+from contact_sim.terrain import (
+    GeneratedTerrain,
+    HeightField,
+    Region,
+    TriangleMesh,
+    concatenate,
+    united,
+)
 
 __all__ = [
     'TERRAINS', 'CylinderGround', 'InclinedPlane', 'Plane', 'Planes', 'SphereGround', 'Terrain',
@@ -606,14 +613,14 @@ class FieldGround(FacetGround):
 
 
 class MeshGround(FacetGround):
-    """A surface of triangles as ground.
+    """A surface of triangles as ground; solids that touch are one, see `united`.
 
     Args:
         mesh: its triangles.
     """
 
     def __init__(self, mesh: TriangleMesh) -> None:
-        self.mesh = mesh
+        self.mesh = mesh = united(mesh)
         super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh)))
         points = beyond_borders(mesh)
         if len(points):

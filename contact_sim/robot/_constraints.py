@@ -19,7 +19,7 @@ from scipy.linalg import orth
 from contact_sim._types import Array, IndexArray
 from contact_sim._validation import as_tuple, finite, number_within, real_array
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type, shown
-from contact_sim.robot._coordinates import find_frame, moving_dofs
+from contact_sim.robot._coordinates import PositionLimit, find_frame, moving_dofs
 from contact_sim.robot._urdf import number, vector
 
 # ----------------------------------------------------------------------------------- stabilisation
@@ -346,6 +346,8 @@ MAX_ITERATIONS, TOLERANCE, MAX_STEP = 100, 1e-12, 0.3
 iteration [rad or m]."""
 MAX_START_ERROR = 1e-3
 """Error [m, rad] above which a projection is no small correction of a step."""
+START_BEYOND = 1e-6
+"""How far a joint in a closed loop may start beyond a limit [rad or m]."""
 SINGULAR = 1e-9
 """Share of the largest singular value below which a direction counts as none."""
 
@@ -476,27 +478,75 @@ class ClosedLoops:
                  for part in (rows, rows[:, passive])]  # fmt: skip
         return ranks == [len(passive), len(passive)]
 
-    def closed(self, q: Array, driven: IndexArray, place: str = 'configuration') -> Array:
+    def closed(
+        self,
+        q: Array,
+        driven: IndexArray,
+        place: str = 'configuration',
+        limits: Iterable[PositionLimit] = (),
+    ) -> Array:
         """Return q (nq,) moved onto the constraints, by joints that are not driven.
 
-        Where that does not suffice the driven joints move, too; bases do not.
+        Where that does not suffice the driven joints move, too; bases do not. Joints stay within
+        their limits.
 
         Args:
             q: where to begin, shape (nq,).
             driven: dofs of the driven joints, shape (n,).
             place: name of q in messages.
+            limits: of the positions of joints.
 
         Raises:
             InvalidInput: there is no such configuration near.
         """
-        for moving in (np.setdiff1d(self._joint_dofs, driven), self._joint_dofs):
-            found = self._settled(q, moving)
-            error = self.error(found)
-            if np.abs(error).max(initial=0.0) <= TOLERANCE:
+        low, high, passive = *self._bounds(limits), np.setdiff1d(self._joint_dofs, driven)
+        none = np.full(self._model.nv, np.inf)
+        outside = ''
+        for moving, bound in [
+            (passive, False), (passive, True), (self._joint_dofs, False), (self._joint_dofs, True),
+        ]:  # fmt: skip
+            ends = (low, high) if bound else (-none, none)
+            found = self._settled(q, moving, *ends)
+            if np.abs(self.error(found)).max(initial=0.0) > TOLERANCE:
+                continue
+            beyond = self._beyond(found, low, high)
+            if not beyond:
                 return found
+            outside = outside or beyond
+        reason = f'{self._worst(self.error(found))} are left near it'
+        if outside:
+            reason = f'the constraints are met near it only with {outside}'
         raise InvalidInput(
-            f'{place}: {self._worst(error)} are left near it; name a pose of all joints in which '
-            'the constraints are met'
+            f'{place}: {reason}; name a pose of all joints in which the constraints are met'
+        )
+
+    def _bounds(self, limits: Iterable[PositionLimit]) -> tuple[Array, Array]:
+        """Return the least and the largest position of the joint of each dof, (nv,)."""
+        low = np.full(self._model.nv, -np.inf)
+        high = -low
+        for limit in limits:
+            if len(limit.joints) == 1:
+                joint = self._model.joints[self._model.getJointId(limit.joints[0])]
+                ends = limit.lower / limit.shares[0], limit.upper / limit.shares[0]
+                low[joint.idx_v], high[joint.idx_v] = min(ends), max(ends)
+        return low, high
+
+    def _beyond(self, q: Array, low: Array, high: Array) -> str:
+        """Name the joint that is farthest outside its limits, '' without one."""
+        place = pin.difference(self._model, pin.neutral(self._model), q)
+        outside = np.maximum(low - place, place - high)
+        outside[np.isinf(low) & np.isinf(high)] = 0.0
+        dof = int(outside.argmax()) if len(outside) else 0
+        if not len(outside) or outside[dof] <= START_BEYOND:
+            return ''
+        name = next(
+            str(self._model.names[i])
+            for i, joint in enumerate(self._model.joints)
+            if i and joint.idx_v == dof
+        )
+        return (
+            f'joint {name} at {place[dof]:.4g}, outside of its limits {low[dof]:.4g} to '
+            f'{high[dof]:.4g}'
         )
 
     def check(self, q: Array, place: str) -> None:
@@ -509,19 +559,28 @@ class ClosedLoops:
         k = int(np.abs(error).argmax())
         return f'constraint {self._owners[k]}: {abs(error[k]):.3g} m or rad'
 
-    def _settled(self, q: Array, moving: IndexArray) -> Array:
-        """Return q after Newton steps of the dofs `moving`."""
+    def _settled(self, q: Array, moving: IndexArray, low: Array, high: Array) -> Array:
+        """Return q after Newton steps of the dofs `moving`, which stop at their bounds."""
+        model, free = self._model, moving
         for _ in range(MAX_ITERATIONS):
             error = self.error(q)
             if np.abs(error).max(initial=0.0) <= TOLERANCE:
                 break
-            step = np.zeros(self._model.nv)
-            rows = self.jacobian(q)[:, moving]
-            step[moving] = -np.linalg.pinv(rows, rcond=SINGULAR) @ error
+            step = np.zeros(model.nv)
+            rows = self.jacobian(q)[:, free]
+            step[free] = -np.linalg.pinv(rows, rcond=SINGULAR) @ error
             longest = float(np.abs(step).max(initial=0.0))
             if longest == 0.0:
                 break
-            q = pin.integrate(self._model, q, step * min(1.0, MAX_STEP / longest))
+            step *= min(1.0, MAX_STEP / longest)
+            if np.isfinite(low[free]).any() or np.isfinite(high[free]).any():
+                # joints that meet a bound stay there
+                place = pin.difference(model, pin.neutral(model), q)
+                outside = (place + step < low) | (place + step > high)
+                outside &= np.isin(np.arange(model.nv), moving)
+                free = free[~outside[free]]
+                step = np.where(outside, np.clip(place + step, low, high) - place, step)
+            q = pin.integrate(model, q, step)
         return q
 
     def _places(self, data: pin.Data) -> tuple[Array, Array]:

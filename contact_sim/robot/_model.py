@@ -130,7 +130,10 @@ class RobotModel:
             unlocked = self.checked_configuration(q)
             locked = with_locked_joints(model, self.position_limits, unlocked)
             place = f'robot {self.name}, pose {shown(name)}'
-            references[name] = frozen(self.loops.closed(locked, self.joint_velocity_index, place))
+            closed = self.loops.closed(
+                locked, self.joint_velocity_index, place, self.position_limits
+            )
+            references[name] = frozen(closed)
         object.__setattr__(self, 'references', references)
 
     @staticmethod

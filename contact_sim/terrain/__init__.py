@@ -4,7 +4,7 @@ from contact_sim.terrain._generator import GeneratedTerrain, Region, TerrainGene
 from contact_sim.terrain._height_field import HeightField
 from contact_sim.terrain._sub_terrains import SUB_TERRAINS, SubTerrain, sub_terrain
 from contact_sim.terrain._terraces import Terraces, blocks_on
-from contact_sim.terrain._triangle_mesh import TriangleMesh, boxes, concatenate
+from contact_sim.terrain._triangle_mesh import TriangleMesh, boxes, concatenate, united
 
 __all__ = [
     'SUB_TERRAINS',
@@ -19,4 +19,5 @@ __all__ = [
     'boxes',
     'concatenate',
     'sub_terrain',
+    'united',
 ]

@@ -122,6 +122,111 @@ def concatenate(meshes: Iterable[TriangleMesh]) -> TriangleMesh:
     )
 
 
+SEAM = 1e-6
+"""Vertices of touching solids that are nearer than this are one: so low a step is none [m]."""
+
+
+@checked
+def united(mesh: TriangleMesh) -> TriangleMesh:
+    """Return a mesh in which closed solids that touch or overlap are one solid each.
+
+    What lies inside another solid, as the walls between tiles, is no ground. Open surfaces and
+    solids that stand alone stay as they are.
+
+    Raises:
+        InvalidInput: solids whose union manifold3d cannot compute.
+    """
+    solid = _solids(mesh)
+    count = int(solid.max(initial=-1)) + 1
+    if count < 2:
+        return mesh
+    low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
+    corners = mesh.vertices[mesh.triangles]
+    np.minimum.at(low, solid[solid >= 0], corners.min(axis=1)[solid >= 0] - SEAM)
+    np.maximum.at(high, solid[solid >= 0], corners.max(axis=1)[solid >= 0] + SEAM)
+    near = _overlapping(low, high)
+    group = connected_components(coo_array((np.ones(len(near)), near.T), (count, count)))[1]
+    crowded = np.bincount(group) > 1
+    joined = np.zeros(len(solid), dtype=bool)
+    joined[solid >= 0] = crowded[group[solid[solid >= 0]]]
+    if not joined.any():
+        return mesh
+    parts = [(mesh.vertices, mesh.triangles[~joined])] if (~joined).any() else []
+    for number in np.flatnonzero(crowded):
+        members = [mesh.triangles[solid == k] for k in np.flatnonzero(group == number)]
+        parts.append(_union(mesh.vertices, members))
+    first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
+    return TriangleMesh(
+        np.concatenate([vertices for vertices, _ in parts]),
+        np.concatenate([corner + k for (_, corner), k in zip(parts, first, strict=False)]),
+    )
+
+
+def _solids(mesh: TriangleMesh) -> Indices:
+    """Return the number of the closed solid to which each triangle belongs, −1 for none."""
+    one, side = np.nonzero(mesh.neighbours >= 0)
+    size = len(mesh.triangles)
+    links = coo_array((np.ones(len(one)), (one, mesh.neighbours[one, side])), (size, size))
+    part = connected_components(links, directed=False)[1]
+    a, b, c = np.moveaxis(mesh.vertices[mesh.triangles], 1, 0)
+    volume = np.bincount(part, np.einsum('ij,ij->i', a, np.cross(b, c)))
+    closed = volume > 0.0  # a hollow has its volume outside
+    closed[part[(mesh.neighbours < 0).any(axis=1)]] = False
+    number = np.where(closed, np.cumsum(closed) - 1, -1)
+    return np.asarray(number[part])
+
+
+def _overlapping(low: Array, high: Array) -> Indices:
+    """Return the pairs of boxes along the axes that have a point in common, shape (n, 2)."""
+    order = np.argsort(low[:, 0], kind='stable')
+    pairs = []
+    for place, k in enumerate(order):
+        end = np.searchsorted(low[order, 0], high[k, 0], side='right')
+        others = order[place + 1 : end]
+        meet = ((low[others] <= high[k]) & (low[k] <= high[others])).all(axis=1)
+        pairs += [(k, other) for other in others[meet]]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _union(vertices: Array, solids: list[Indices]) -> tuple[Array, Indices]:
+    """Return the surface of several solids together, vertices nearer than SEAM as one."""
+    import manifold3d  # slow import
+    from scipy.spatial import cKDTree
+
+    bodies, corners_used = [], []
+    for triangles in solids:
+        used, corners = np.unique(triangles, return_inverse=True)
+        # each solid a little larger, so that those that only touch overlap
+        middle = 0.5 * (vertices[used].max(axis=0) + vertices[used].min(axis=0))
+        half = 0.5 * np.ptp(vertices[used], axis=0)
+        larger = vertices[used] + 0.25 * SEAM * (vertices[used] - middle) / half
+        surface = manifold3d.Mesh64(larger, corners.reshape(-1, 3).astype(np.uint64))
+        bodies.append(manifold3d.Manifold(surface))
+        corners_used.append(vertices[used])
+    whole = manifold3d.Manifold.batch_boolean(bodies, manifold3d.OpType.Add)
+    if whole.status() != manifold3d.Error.NoError or whole.is_empty():
+        raise InvalidInput(
+            f'TriangleMesh: {len(solids)} solids that touch have no union: {whole.status().name}'
+        )
+    surface = whole.to_mesh64()
+    points, triangles = np.array(surface.vert_properties[:, :3]), np.array(surface.tri_verts)
+    # vertices go back to where they were; those that are near each other become one
+    original = np.concatenate(corners_used)
+    distance, nearest = cKDTree(original).query(points, distance_upper_bound=SEAM)
+    known = np.isfinite(distance)
+    points[known] = original[nearest[known]]
+    near = cKDTree(points).query_pairs(SEAM, output_type='ndarray')
+    links = coo_array((np.ones(len(near)), near.T), (len(points), len(points)))
+    place = connected_components(links, directed=False)[1]
+    order = np.lexsort((np.arange(len(points)), ~known, place))  # the known ones stand for others
+    kept = order[np.unique(place[order], return_index=True)[1]]
+    corner = place[triangles.astype(np.int64)]
+    # without triangles that are lower than a step counts
+    edges = points[kept][np.roll(corner, -1, axis=1)] - points[kept][corner]
+    area = np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
+    return points[kept], corner[area > SEAM * np.linalg.norm(edges, axis=2).max(axis=1)]
+
+
 BOX_CORNERS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
 BOX_TRIANGLES = np.array(
     [

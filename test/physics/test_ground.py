@@ -5,12 +5,12 @@ import pytest
 from ground_walks import GROUNDS, walk
 from robots import ball
 
-from contact_sim import Simulator, Worlds, contact_models, load_robot
+from contact_sim import Simulator, Worlds, contact_models, load_robot, loose_box
 from contact_sim.collision._terrain import FieldGround, MeshGround
 from contact_sim.errors import InvalidInput
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.replay._format import RecordingError, ground_header, ground_of
-from contact_sim.terrain import HeightField, Terraces, concatenate
+from contact_sim.terrain import HeightField, Terraces, boxes, concatenate, united
 
 GRAVITY, STEP, RADIUS = 9.81, 1e-3, 0.1
 FLAT = HeightField(np.zeros((61, 41)), 0.05, (-0.5, -1.0))
@@ -39,6 +39,40 @@ def test_a_ball_feels_no_edge_in_a_flat_floor(model, terrain):
     motion = rolled(model, terrain, velocity)
     assert motion[-1, 0] > 0.8
     assert np.abs(motion - rolled(model, 'plane', velocity)).max() < 1e-12
+
+
+def slid(model, terrain):
+    """Return how far a box slides that starts at 2.06 m/s; μ = 0.3, so v²/2 μ g = 0.721 m."""
+    sim = Simulator(loose_box((0.2, 0.15, 0.1), 1.0), model, terrain, friction=0.3)
+    sim.reset([0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0], [2.06, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for _ in range(800):
+        sim.step([])
+    return float(sim.q[0])
+
+
+@pytest.mark.parametrize('model', contact_models())
+def test_tiles_of_a_nanometre_do_not_stop_a_slide(model):
+    plane = slid(model, 'plane')
+    for step in (0.0, 1e-9, -1e-9, 1e-7):  # one tile and two that are higher or lower than it
+        low, high = [-1.0, -2.0, -1.0], [0.4, 2.0, 0.0]
+        tiles = [[0.4, -1.5, -1.0], [0.4, 0.3, -1.0]], [[4.0, 0.3, step], [4.0, 1.5, -step]]
+        floor = boxes([low, *tiles[0]], [high, *tiles[1]])
+        assert slid(model, floor) == pytest.approx(plane, abs=1e-4)
+
+
+def test_a_step_of_a_millimetre_stops_a_slide():
+    assert slid('ncp', boxes([[-1, -2, -1], [0.4, -2, -1]], [[0.4, 2, 0], [4, 2, 1e-3]])) < 0.31
+
+
+def test_solids_that_overlap_are_one():
+    one, other = ([0, 0, 0], [2, 1, 1]), ([1, 0.5, 0.5], [3, 2, 2])
+    both = united(boxes([one[0], other[0]], [one[1], other[1]]))
+    a, b, c = np.moveaxis(both.vertices[both.triangles], 1, 0)
+    volume = np.einsum('ij,ij->i', a, np.cross(b, c)).sum() / 6.0
+    assert (both.neighbours >= 0).all()
+    assert volume == pytest.approx(2.0 + 2.0 * 1.5 * 1.5 - 1.0 * 0.5 * 0.5, rel=1e-12)
+    apart = boxes([[0, 0, 0], [2, 0, 0]], [[1, 1, 1], [3, 1, 1]])
+    assert united(apart) is apart
 
 
 def test_a_ball_that_slides_over_hills_keeps_its_energy_to_the_order_of_the_step():

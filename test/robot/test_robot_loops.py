@@ -8,7 +8,7 @@ import pytest
 
 from contact_sim import Simulator, load_robot
 from contact_sim.constraints import Baumgarte, JointCoupling, LoopClosure
-from contact_sim.errors import RobotDescriptionError
+from contact_sim.errors import InvalidInput, RobotDescriptionError
 from contact_sim.robot._constraints import ClosedLoops
 
 FREE, RATES = np.array([1.2, 0.27341389, 1.37755106]), np.array([1.5, -0.14832411, 0.89530346])
@@ -19,7 +19,7 @@ SPHERICAL = (
 )
 
 
-def rod(name, parent, x, length):
+def rod(name, parent, x, length, limits=(-9, 9)):
     """Return a thin uniform rod of 1 kg/m along x, and its joint in the x-z plane."""
     about = length**3 / 12.0
     return (
@@ -27,14 +27,14 @@ def rod(name, parent, x, length):
         f'<inertia ixx="1e-9" ixy="0" ixz="0" iyy="{about}" iyz="0" izz="{about}"/></inertial>'
         f'</link><joint name="{name}_joint" type="revolute"><parent link="{parent}"/>'
         f'<child link="{name}"/><origin xyz="{x} 0 0"/><axis xyz="0 -1 0"/>'
-        '<limit lower="-9" upper="9" effort="99" velocity="99"/></joint>'
+        f'<limit lower="{limits[0]}" upper="{limits[1]}" effort="99" velocity="99"/></joint>'
     )
 
 
-def four_bar(loop=SPHERICAL, angles=FREE):
+def four_bar(loop=SPHERICAL, angles=FREE, limits=(-9, 9)):
     """Return T4's four-bar of rods; it is cut where coupler and rocker meet."""
     rods = rod('crank', 'ground', 0, 1.0) + rod('coupler', 'crank', 1, 2.0)
-    rods += rod('rocker', 'ground', 2, 1.5)
+    rods += rod('rocker', 'ground', 2, 1.5, limits)
     crank, coupler, rocker = angles
     standing = {
         'crank_joint': crank, 'coupler_joint': coupler - crank, 'rocker_joint': rocker,
@@ -69,6 +69,23 @@ def test_t4_four_bar_of_a_urdf(loop):
     assert angles @ report.acceleration == pytest.approx(expected, abs=5e-7)
     force = sum(state.force for state in report.constraints.values())
     assert np.abs(force[[0, 2]]) == pytest.approx([1.61844923, 7.33439081], abs=5e-7)
+
+
+def test_loops_close_within_the_position_limits():
+    """With the crank at 1.2 the rocker would be at 1.378: the crank must move, too."""
+    robot = four_bar(angles=[1.2, 0.3, 1.25], limits=(1.0, 1.3))
+    q = robot.reference_configuration()
+    assert np.abs(robot.loops.error(q)).max() < 1e-11
+    assert q[2] <= 1.3
+    assert q[0] != 1.2
+    report = Simulator(robot).step([0.0])
+    assert np.abs(report.v).max() < 0.1  # it starts at rest, nothing throws it
+
+
+def test_loops_that_close_only_beyond_a_limit_are_refused_by_name():
+    """The tip of the rocker is then 0.5 m from the pivot of the crank, within 2 m - 1 m of it."""
+    with pytest.raises(InvalidInput, match=r'standing.*joint \w+_joint at .* outside of its limit'):
+        four_bar(angles=[0.1, 0.2, 3.05], limits=(3.0, 3.1))
 
 
 def test_loops_close_from_a_rough_pose_by_the_joints_without_motors():
