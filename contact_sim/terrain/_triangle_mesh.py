@@ -134,7 +134,7 @@ def united(mesh: TriangleMesh) -> TriangleMesh:
     solids that stand alone stay as they are.
 
     Raises:
-        InvalidInput: solids whose union manifold3d cannot compute.
+        InvalidInput: solids whose union manifold3d cannot compute, or manifold3d missing.
     """
     solid = _solids(mesh)
     count = int(solid.max(initial=-1)) + 1
@@ -190,7 +190,13 @@ def _overlapping(low: Array, high: Array) -> Indices:
 
 def _union(vertices: Array, solids: list[Indices]) -> tuple[Array, Indices]:
     """Return the surface of several solids together, vertices nearer than SEAM as one."""
-    import manifold3d  # slow import
+    try:
+        import manifold3d  # slow import
+    except ImportError as error:
+        raise InvalidInput(
+            f'TriangleMesh: {len(solids)} solids touch, and joining them needs manifold3d: '
+            'pip install manifold3d'
+        ) from error
     from scipy.spatial import cKDTree
 
     bodies, corners_used = [], []
