@@ -216,8 +216,15 @@ def _union(vertices: Array, solids: list[Indices]) -> tuple[Array, Indices]:
         )
     surface = whole.to_mesh64()
     points, triangles = np.array(surface.vert_properties[:, :3]), np.array(surface.tri_verts)
-    # vertices go back to where they were; those that are near each other become one
+    # vertices and crossings of faces along the axes go back to where they were; vertices that are
+    # near each other become one
     original = np.concatenate(corners_used)
+    for axis in range(3):
+        values = np.unique(original[:, axis])
+        ahead = np.clip(np.searchsorted(values, points[:, axis]), 1, max(len(values) - 1, 1))
+        for value in (values[ahead - 1], values[np.minimum(ahead, len(values) - 1)]):
+            close = np.abs(points[:, axis] - value) < 0.5 * SEAM
+            points[close, axis] = value[close]
     distance, nearest = cKDTree(original).query(points, distance_upper_bound=SEAM)
     known = np.isfinite(distance)
     points[known] = original[nearest[known]]
