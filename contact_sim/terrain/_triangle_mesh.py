@@ -252,7 +252,7 @@ BOX_TRIANGLES = np.array(
 
 @checked
 def boxes(lower: ArrayLike, upper: ArrayLike) -> TriangleMesh:
-    """Return the closed surfaces of boxes along the axes, which must not overlap.
+    """Return the closed surfaces of boxes along the axes; as ground, touching ones are joined.
 
     Args:
         lower: corners with the smallest coordinates [m], shape (3,) or (n, 3).
