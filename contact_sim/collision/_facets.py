@@ -26,9 +26,8 @@ from contact_sim.solvers._jit import kernel
 INSIDE, NONE = -1, 3
 """Where a point lies over a triangle: inside, or outside of more than one edge."""
 TOLERANCE = 1e-9  # rounding of positions over the size of a facet [-]
-ANGLE = (
-    1e-6  # by how much a direction may leave the cone of the normals of an edge or corner [rad]
-)
+ANGLE = 1e-6
+"""By how much a direction may leave the cone of the normals of an edge or corner [rad]."""
 EXTENSION = 0.01  # how far a triangle extends behind its neighbour at a concave edge [m]
 
 

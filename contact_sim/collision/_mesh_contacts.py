@@ -242,9 +242,9 @@ def find_on_mesh(ground, x, y, z, reach, found, first, slots):
 def distance_in_bin(ground, p):
     """Return the distance from the nearest triangle in the bin of a point [m]."""
     relief, nearest = ground.relief, np.inf
-    bx, _ = bin_range(ground, p[0], 0.0, 0)
-    by, last = bin_range(ground, p[1], 0.0, 1)
-    if last < 0 or bin_range(ground, p[0], 0.0, 0)[1] < 0:
+    bx, last_x = bin_range(ground, p[0], 0.0, 0)
+    by, last_y = bin_range(ground, p[1], 0.0, 1)
+    if last_x < 0 or last_y < 0:
         return nearest
     begin, end = entries_of(ground, bx, by, p, np.inf)
     for place in range(begin, end):
