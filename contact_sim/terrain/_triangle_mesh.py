@@ -109,14 +109,18 @@ def concatenate(meshes: Iterable[TriangleMesh]) -> TriangleMesh:
     Raises:
         InvalidInput: no mesh, or meshes that together are no surface.
     """
-    parts = list(meshes)
-    first = np.cumsum([0, *(len(mesh.vertices) for mesh in parts)])
+    return _one_mesh([(mesh.vertices, mesh.triangles) for mesh in meshes])
+
+
+def _one_mesh(parts: list[tuple[Array, Indices]]) -> TriangleMesh:
+    """Return a mesh of several lists of vertices and triangles."""
+    first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
     return TriangleMesh(
-        np.concatenate([np.empty((0, 3)), *(mesh.vertices for mesh in parts)]),
+        np.concatenate([np.empty((0, 3)), *(vertices for vertices, _ in parts)]),
         np.concatenate(
             [
                 np.empty((0, 3), dtype=np.int64),
-                *(mesh.triangles + k for mesh, k in zip(parts, first, strict=False)),
+                *(corners + k for (_, corners), k in zip(parts, first, strict=False)),
             ]
         ),
     )
@@ -155,11 +159,7 @@ def united(mesh: TriangleMesh) -> TriangleMesh:
     for number in np.flatnonzero(crowded):
         members = [mesh.triangles[solid == k] for k in np.flatnonzero(group == number)]
         parts.append(_union(mesh.vertices, members))
-    first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
-    return TriangleMesh(
-        np.concatenate([vertices for vertices, _ in parts]),
-        np.concatenate([corner + k for (_, corner), k in zip(parts, first, strict=False)]),
-    )
+    return _one_mesh(parts)
 
 
 def _solids(mesh: TriangleMesh) -> Indices:
