@@ -4,8 +4,9 @@
 
 falls     every robot dropped upside down from 0.5 m, its joints held, 3 s: speed at the end,
           largest depth on the way and at the end, error of the weight, steps not solved.
-cost      µs per step of go1 under ncp: standing with its feet only, standing with contacts of the
-          whole body (about 40, four of which touch), lying on its side. Blocks of steps alternate.
+cost      µs per step of go1 under ncp: standing with its feet only, standing with bodies, which
+          touch nothing, fallen on its side, and fallen across stairs, beside MuJoCo with the same
+          shapes. Blocks of steps alternate.
 """
 
 from __future__ import annotations
@@ -13,21 +14,22 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from contact_sim import Simulator, contact_models, load_robot, robots
-from contact_sim.robot._actuators import holding
+from contact_sim.robot._actuators import JointCommand, holding
+from contact_sim.robot._standing_pose import lowest_heights
 from contact_sim.simulation._report import StepReport
+from contact_sim.terrain import boxes
 
-HEIGHT, SECONDS, STEP, GRAVITY = 0.5, 3.0, 1e-3, 9.81
-LINKS = (
-    'trunk',
-    *(f'{leg}_{part}' for leg in ('FL', 'FR', 'RL', 'RR') for part in ('thigh', 'calf')),
-)
-FEW_CORNERS = 4
-"""Links and corners of each with which go1 has 40 contact points."""
+HEIGHT, SECONDS, STEP, GRAVITY, FRICTION = 0.5, 3.0, 1e-3, 9.81, 0.8
+STAIRS = [
+    ([-1.0 + 0.25 * k, -1.5, 0.0], [-0.75 + 0.25 * k, 1.5, 0.08 * k + 0.001]) for k in range(8)
+]
+"""Least and largest corners of the steps [m]."""
 SIDEWAYS, UPSIDE_DOWN = (0.7071067811865476, 0.0, 0.0, 0.7071067811865476), (1.0, 0.0, 0.0, 0.0)
 
 
@@ -49,17 +51,17 @@ class Fall:
 
 def dropped(sim: Simulator, attitude: tuple[float, float, float, float], height: float) -> None:
     """Put the robot at rest over the plane, turned to `attitude` (x, y, z, w)."""
-    q = sim.standing_configuration()
+    robot, q = sim.robot, sim.standing_configuration()
     q[2], q[3:7] = 0.0, attitude
-    sim.reset(q)
-    q[2] = height - sim.last_report.contacts.gap.min()
+    points = (*robot.contact_points, *robot.body_points)
+    q[2] = height - lowest_heights(robot.pinocchio_model, points, q).min()
     sim.reset(q)
 
 
 def fall(name: str, model: str) -> Fall:
     """Drop a robot on its back; return how it went."""
     robot = load_robot(name).with_body_contacts()
-    sim = Simulator(robot, model, friction=0.8, time_step=STEP)
+    sim = Simulator(robot, model, friction=FRICTION, time_step=STEP)
     dropped(sim, UPSIDE_DOWN, HEIGHT)
     hold = holding(robot.joint_positions(sim.q), *robot.default_gains)
     reports: list[StepReport] = [sim.follow(hold, 1) for _ in range(round(SECONDS / STEP))]
@@ -67,32 +69,53 @@ def fall(name: str, model: str) -> Fall:
     carried = last.links.force[:, 2].sum() / (GRAVITY * robot.total_mass)
     return Fall(
         float(np.abs(last.v).max()),
-        max(-float(report.contacts.gap.min()) for report in reports),
-        -float(last.contacts.gap.min()),
+        max(-float(report.pairs.gap.min(initial=0.0)) for report in reports),
+        -float(last.pairs.gap.min(initial=0.0)),
         float(carried - 1.0),
         sum(not report.solver.converged for report in reports),
     )
 
 
-def cost(blocks: int = 30, steps: int = 200) -> dict[str, float]:
-    """Return µs per step of go1, medians over alternating blocks."""
-    feet = load_robot('go1')
-    body = feet.with_body_contacts(LINKS, FEW_CORNERS)
+def cost(blocks: int = 30, steps: int = 200) -> dict[str, tuple[float, float]]:
+    """Return µs per step of go1 and of MuJoCo, NaN without it: medians over alternating blocks."""
+    feet, body = load_robot('go1', body_contacts=False), load_robot('go1')
+    stairs = boxes(*(np.array(STAIRS)[:, k] for k in range(2)))
     sims = {
-        'feet only': Simulator(feet),
-        f'{len(body.candidates)} candidates': Simulator(body),
-        'on its side': Simulator(body),
+        'standing, feet only': Simulator(feet, friction=FRICTION),
+        'standing': Simulator(body, friction=FRICTION),
+        'fallen': Simulator(body, friction=FRICTION),
+        'fallen on stairs': Simulator(body, terrain=stairs, friction=FRICTION),
     }
-    dropped(sims['on its side'], SIDEWAYS, 1e-3)
-    hold = holding(feet.joint_positions(sims['feet only'].q), *feet.default_gains)
-    times: dict[str, list[float]] = {key: [] for key in sims}
-    for block in range(blocks + 5):
+    dropped(sims['fallen'], SIDEWAYS, 1e-3)
+    dropped(sims['fallen on stairs'], SIDEWAYS, 0.5)
+    hold = holding(feet.joint_positions(sims['standing'].q), *feet.default_gains)
+    peers = {key: peer(key, sim, hold) for key, sim in sims.items()}
+    times: dict[str, tuple[list[float], list[float]]] = {key: ([], []) for key in sims}
+    for block in range(blocks + 10):
         for key, sim in sims.items():
-            start = time.perf_counter()
-            sim.follow(hold, steps)
-            if block >= 5:
-                times[key].append(1e6 * (time.perf_counter() - start) / steps)
-    return {key: statistics.median(values) for key, values in times.items()}
+            runs = (lambda sim=sim: sim.follow(hold, steps), lambda key=key: peers[key](steps))
+            for run, into in zip(runs, times[key], strict=True):
+                start = time.perf_counter()
+                run()
+                if block >= 10:  # they have come to rest
+                    into.append(1e6 * (time.perf_counter() - start) / steps)
+    return {key: (statistics.median(a), statistics.median(b)) for key, (a, b) in times.items()}
+
+
+def peer(key: str, sim: Simulator, hold: JointCommand) -> Callable[[int], None]:
+    """Return what advances MuJoCo from the same state by a number of steps."""
+    try:
+        from mujoco_peer import MujocoPeer
+    except ImportError:
+        return lambda _: None
+    robot = sim.robot
+    other = MujocoPeer(
+        robot, FRICTION, STEP, gains=(hold.stiffness, hold.damping), whole_body='feet' not in key,
+        steps=STAIRS if 'stairs' in key else (),
+    )  # fmt: skip
+    other.reset(sim.q, robot.joint_positions(sim.q))
+    other.set_targets(hold.position)
+    return other.step
 
 
 def main() -> None:
@@ -102,7 +125,8 @@ def main() -> None:
     parser.add_argument('--models', nargs='+', default=list(contact_models()))
     parser.add_argument('--cost', action='store_true', help='only what it costs')
     chosen = parser.parse_args()
-    print(*(f'{key} {value:.1f} µs' for key, value in cost().items()), sep='  ')
+    for key, (ours, theirs) in cost().items():
+        print(f'{key:22} {ours:7.1f} µs   MuJoCo {theirs:7.1f} µs')
     if chosen.cost:
         return
     print(

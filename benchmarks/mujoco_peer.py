@@ -6,6 +6,7 @@ that published URDFs weld to others (go1's 'base', for one).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 import mujoco
@@ -27,7 +28,8 @@ class MujocoPeer:
 
     With `gains`, k_p [N m/rad] and k_d [N m s/rad] of shape (n_joints,), the joints have PD
     actuators with the effort limits of the robot, aimed by `set_targets`. With `whole_body` the
-    floor touches the collision geometry of the URDF in place of the contact spheres.
+    floor touches the collision geometry of the URDF in place of the contact spheres. `steps` are
+    least and largest corners of boxes [m] on the floor.
 
     Raises:
         ValueError: MuJoCo does not load the URDF, or the robot has joints that follow others.
@@ -40,6 +42,7 @@ class MujocoPeer:
         time_step: float,
         gains: tuple[np.ndarray, np.ndarray] | None = None,
         whole_body: bool = False,
+        steps: Sequence[tuple[Sequence[float], Sequence[float]]] = (),
     ) -> None:
         if robot.constraints:
             raise ValueError(f'{robot.name}: its loops and couplings are not rebuilt here')
@@ -71,6 +74,15 @@ class MujocoPeer:
             contype=FLOOR_BIT,
             conaffinity=FOOT_BIT,
         )
+        for lower, upper in np.array(steps, dtype=float).reshape(-1, 2, 3):
+            spec.worldbody.add_geom(
+                type=mujoco.mjtGeom.mjGEOM_BOX,
+                size=0.5 * (upper - lower),
+                pos=0.5 * (upper + lower),
+                friction=[friction, 0.0, 0.0],
+                contype=FLOOR_BIT,
+                conaffinity=FOOT_BIT,
+            )
         if gains is not None:
             _add_actuators(spec, robot, *gains)
         self.model = spec.compile()

@@ -29,6 +29,8 @@ PAIR_NUMBERS = 5
 GROUP_NUMBERS = 4  # indices of a group of pairs: both islands, the first pair, one past the last
 CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
 """Numbers of a bilateral constraint, see constraints/_constraint_rows.py."""
+EDGE_ROW, MOST_EDGES = 13, 512
+"""Numbers of an edge of the ground, see collision/_facets.py; most edges near one body."""
 TERRAIN_DATA = 16
 """Numbers of a terrain of any kind, besides its relief."""
 
@@ -65,9 +67,13 @@ class Sizes:
     n_islands: int = 1
     """Parts of the contact problem that have no dof in common, see step/_contact_rows.py."""
     n_solids: int = 0
-    """Spheres, capsules and boxes that may touch each other."""
+    """Solids that may touch each other or the ground."""
     n_pairs: int = 0
-    """Pairs of them that may."""
+    """Pairs of them that may, then those of a solid and the ground."""
+    n_grounded: int = 0
+    """Pairs of a solid and the ground."""
+    n_shape_numbers: int = 0
+    """Numbers of the shapes of the solids on the ground, see collision/_bodies_on_ground.py."""
     n_pair_groups: int = 0
     """Runs of pairs of the same two islands; the world counts as one more island."""
     n_pair_slots: int = 0
@@ -153,6 +159,8 @@ class Sizes:
             'solid_reach': (self.n_solids,), 'solid_pose': (self.n_solids, 12),
             'pair_weight': (self.n_pairs,), 'pair_drift': (3 * self.n_pair_slots,),
             'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
+            'shapes': (self.n_shape_numbers,),
+            'ground_edges': (MOST_EDGES + 1 if self.n_grounded else 0, EDGE_ROW),
             # bilateral rows, with damping and without where there are two
             'bilateral_response': (2 * nb, nv), 'bilateral_matrix': (2 * nb, nb),
             'bilateral_factor': (2 * nb, nb), 'bilateral_gram': (2 * nb, nb),
@@ -177,7 +185,7 @@ class Sizes:
         joints = (self.n_joints,)
         return {
             'status': (1,), 'control': (1,), 'integrator': (1,), 'external_terms': (1,),
-            'counts': (3,), 'options': (1,), 'ground': (8,), 'wrench_body': (1,),
+            'counts': (3,), 'options': (1,), 'ground': (9,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'limb': (nv,), 'rooted': (1,), 'held': (nv,), 'floats': (nv,),
             'free_flyer_q': (self.n_flyers,), 'free_flyer_v': (self.n_flyers,),
@@ -187,7 +195,8 @@ class Sizes:
             'interval_island': (ns,), 'island_waits': (self.n_islands,), 'dof_island': (nv,),
             'joined_island': (self.n_islands,), 'solid_body': (self.n_solids,),
             'pair_groups': (self.n_pair_groups * GROUP_NUMBERS,), 'solid_island': (self.n_solids,),
-            'pairs': (self.n_pairs * PAIR_NUMBERS,), 'pair_counts': (2,), 'pair_search': (2,),
+            'pairs': (self.n_pairs * PAIR_NUMBERS,), 'pair_counts': (2,), 'pair_search': (3,),
+            'shape_begin': (self.n_solids,),
             'limit_q': (self.n_limits,),
             'limit_other_q': (self.n_limits,),
             'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,

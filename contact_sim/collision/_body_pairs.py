@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 
 from contact_sim.arrays._fields import GROUP_NUMBERS, PAIR_NUMBERS
-from contact_sim.collision._contact_slots import CONTACTS, clear_pool, pair_of
+from contact_sim.collision._bodies_on_ground import (
+    distance_of_ground,
+    keep_contacts_with_ground,
+    placed,
+)
+from contact_sim.collision._contact_slots import CONTACTS, KEPT, clear_pool, pair_of
 from contact_sim.collision._solid_contacts import (
     BOX,
     POINT,
@@ -53,12 +58,12 @@ def fill_pair_rows(columns, origin, slots, dof_parent, position, frame, gap, jac
     That of the midpoint between their surfaces. Arguments as in `contact_rows`, for the slots
     after those of the ground.
     """
-    leaf_dof, feature, pairs = slots
-    first, nc = leaf_dof.shape[0], feature.shape[0]
+    leaf_dof, feature, pairs, last = slots
+    first = leaf_dof.shape[0]
     for k in range(dof_parent.shape[0]):
-        for row in range(3 * first, 3 * nc):
+        for row in range(3 * first, 3 * last):
             jacobian_transposed[k, row] = 0.0
-    for i in range(first, nc):
+    for i in range(first, last):
         if feature[i] < 0.0:
             continue
         a, b, meeting = two_branches(pairs, feature[i])
@@ -68,9 +73,9 @@ def fill_pair_rows(columns, origin, slots, dof_parent, position, frame, gap, jac
             position[i, 1] - half * n[1] - origin[1],
             position[i, 2] - half * n[2] - origin[2],
         )
-        for last, sign in ((a, 1.0), (b, -1.0)):
+        for end, sign in ((a, 1.0), (b, -1.0)):
             fill_branch(
-                columns, (last, meeting), dof_parent, p, frame[i], sign, 3 * i, jacobian_transposed
+                columns, (end, meeting), dof_parent, p, frame[i], sign, 3 * i, jacobian_transposed
             )
 
 
@@ -134,9 +139,8 @@ def detect_pairs(solids, pairs, groups, boxes, pool):
         pairs: see PAIR_NUMBERS, the simpler core first, shape (any,).
         groups: see GROUP_NUMBERS, shape (any,).
         boxes: scratch, lower and upper corner of the box of each island, shape (islands, 6).
-        pool: the slots, see `clear_pool`.
+        pool: the slots, empty, see `clear_pool`.
     """
-    clear_pool(pool)
     enclose(solids, boxes)
     for g in range(0, groups.shape[0], GROUP_NUMBERS):
         one, other = groups[g], groups[g + 1]
@@ -198,12 +202,13 @@ def keep_contacts_of(place, size, i, j, pool, key):
 # J̇ v, for laws at acceleration level: the rate of u = C (v_A(p) − v_B(p)) at v̇ = 0, with the
 # frame C and the point p of the moving contact, by a central difference in time.
 
+AT_ONCE = 256  # contacts of one pair that the difference looks at
 DIFFERENCE_STEP = 1e-5
 """Step of the difference [s]: exact to 1e-8 at 10 rad/s, and rounding is smaller."""
 
 
 @kernel
-def pair_drift(solids, motion, pairs, feature, drift):
+def pair_drift(solids, motion, pairs, terrain, feature, drift):
     """Fill J̇ v of every slot, rows (t1, t2, n).
 
     Args:
@@ -211,13 +216,16 @@ def pair_drift(solids, motion, pairs, feature, drift):
             body that carries each (n,).
         motion: (twist, bias, origin, gravity), see `contact_drift`.
         pairs: see PAIR_NUMBERS, shape (any,).
+        terrain: (ground, shapes, first number of each, scratch for edges, reach of each solid,
+            largest gap): as in `detect_on_ground`.
         feature: what each slot holds, shape (slots,).
         drift: out, shape (3 slots,).
     """
     place, size = np.empty((2, 12)), np.empty((2, 4))
+    ground, shapes, begin, edges, reach, near = terrain
     pool = (
-        0, np.zeros(2, np.int64), np.empty((CONTACTS, 3)), np.empty((CONTACTS, 3, 3)),
-        np.empty(CONTACTS), np.empty(CONTACTS),
+        0, np.zeros(2, np.int64), np.empty((AT_ONCE, 3)), np.empty((AT_ONCE, 3, 3)),
+        np.empty(AT_ONCE), np.empty(AT_ONCE),
     )  # fmt: skip
     for i in range(feature.shape[0]):
         put(drift, 3 * i, (0.0, 0.0, 0.0))
@@ -225,14 +233,23 @@ def pair_drift(solids, motion, pairs, feature, drift):
         if k < 0:
             continue
         pair, key = (pairs[k], pairs[k + 1]), feature[i] % CONTACTS
-        size[0], size[1] = solids[1][pair[0]], solids[1][pair[1]]
+        size[0], size[1] = solids[1][pair[0]], solids[1][max(pair[1], 0)]
         u, seen = (0.0, 0.0, 0.0), 0
         # the same contact an instant later and earlier
         for side in (1.0, -1.0):
             place_after(solids, motion, pair, side * DIFFERENCE_STEP, place)
             clear_pool(pool)
-            keep_contacts_of(place, size, 0, 1, pool, 0.0)
-            for c in range(CONTACTS):
+            if pair[1] >= 0:
+                keep_contacts_of(place, size, 0, 1, pool, 0.0)
+            else:
+                centre, bound = vec(place[0], 9), reach[pair[0]] + near
+                distance = distance_of_ground(ground, centre, bound, edges)
+                solid, shape = placed(place[0]), shapes[begin[pair[0]] :]
+                if distance < np.inf:
+                    keep_contacts_with_ground(
+                        ground, solid, shape, distance, near, edges, pool, 0.0
+                    )
+            for c in range(pool[1][KEPT]):
                 if pool[5][c] == key:
                     at = velocity_at(solids, motion, pair, side * DIFFERENCE_STEP, pool, c)
                     u, seen = add(u, scaled(side / (2.0 * DIFFERENCE_STEP), at)), seen + 1
@@ -244,7 +261,7 @@ def pair_drift(solids, motion, pairs, feature, drift):
 def place_after(solids, motion, pair, time, place):
     """Fill the placements of both solids of a pair after a time [s]."""
     twist, origin = motion[0], vec(motion[2], 0)
-    for s in range(2):
+    for s in range(2 if pair[1] >= 0 else 1):
         i, j = pair[s], solids[2][pair[s]]
         v, w = vec(twist[j], 0), vec(twist[j], 3)
         rotate_axes(solids[0][i], scaled(time, w), place[s])
@@ -269,7 +286,7 @@ def rotate_axes(axes, angle, out):
 def velocity_at(solids, motion, pair, time, pool, c):
     """Return u of contact c of a pool, its bodies moving as after a time [s] with v̇ = 0."""
     twist, bias, origin, gravity = motion
-    i, j = solids[2][pair[0]], solids[2][pair[1]]
+    i, j = solids[2][pair[0]], solids[2][pair[1]] if pair[1] >= 0 else 0
     arm = sub(vec(pool[2][c], 0), vec(origin, 0))
     v = sub(velocity_of(twist, bias, gravity, i, time, arm),
             velocity_of(twist, bias, gravity, j, time, arm))  # fmt: skip

@@ -77,7 +77,7 @@ def _along(normal, frame, i):
 # The pool of the pairs: (first slot, counts (2,), position (nc, 3), frame (nc, 3, 3), gap (nc,),
 # feature (nc,)). The feature is CONTACTS · pair + contact of the pair.
 
-CONTACTS = 64  # number of different contacts that one pair can have
+CONTACTS = 2**33  # number of different contacts that one pair can have
 KEPT, DROPPED = range(2)  # places in the counts of a pool
 
 
@@ -93,9 +93,10 @@ def clear_pool(pool):
     first, counts, position, frame, gap, feature = pool
     counts[KEPT] = 0
     for i in range(first, gap.shape[0]):
-        gap[i], feature[i] = UNUSED_GAP, NO_FEATURE
-        write_frame(frame, i, (0.0, 0.0, 1.0))
-        position[i, 0] = position[i, 1] = position[i, 2] = 0.0
+        if feature[i] != NO_FEATURE or gap[i] != UNUSED_GAP:
+            gap[i], feature[i] = UNUSED_GAP, NO_FEATURE
+            write_frame(frame, i, (0.0, 0.0, 1.0))
+            position[i, 0] = position[i, 1] = position[i, 2] = 0.0
 
 
 @kernel

@@ -19,10 +19,14 @@ import numpy as np
 from numba import carray, types
 
 from contact_sim._types import Array, Indices
-from contact_sim.arrays._fields import TERRAIN_DATA
+from contact_sim.arrays._fields import EDGE_ROW, MOST_EDGES, TERRAIN_DATA
 from contact_sim.collision._contact_slots import NO_FEATURE, clear_slots, write_frame
-from contact_sim.collision._height_field_contacts import field_curvature, find_on_field
-from contact_sim.collision._mesh_contacts import find_on_mesh, mesh_curvature
+from contact_sim.collision._height_field_contacts import (
+    edges_of_field,
+    field_curvature,
+    find_on_field,
+)
+from contact_sim.collision._mesh_contacts import edges_of_mesh, find_on_mesh, mesh_curvature
 from contact_sim.collision._surface import (
     FIELD,
     NEAR,
@@ -41,7 +45,7 @@ from contact_sim.solvers._jit import kernel, pointer
 
 @dataclass(frozen=True)
 class Candidates:
-    """Spheres on links, in the order of `robot.candidates`."""
+    """Spheres on links, in the order of `robot.contact_points`."""
 
     joint: Indices  # Pinocchio joint that carries each sphere, shape (n,)
     leaf_dof: Indices  # last dof of that joint, −1 on the world, shape (n,)
@@ -51,7 +55,7 @@ class Candidates:
 
 def candidates_of(robot: RobotModel) -> Candidates:
     """Return all spheres of a robot that the ground may touch as arrays."""
-    model, points = robot.pinocchio_model, robot.candidates
+    model, points = robot.pinocchio_model, robot.contact_points
     joint = [model.getJointId(point.joint) for point in points]
     return Candidates(
         joint=np.array(joint, dtype=np.int64),
@@ -75,7 +79,7 @@ WHOLE, REAL = types.intp, types.float64
 @kernel
 def ground_at(kind, data, relief, length):
     """Return the ground whose data and relief are at two addresses."""
-    return Ground(kind, carray(data, (TERRAIN_DATA,)), carray(relief, (length,)), 0, 0, 0)
+    return Ground(kind, carray(data, (TERRAIN_DATA,)), carray(relief, (length,)), 0, 0, 0, 0)
 
 
 @pointer(
@@ -110,6 +114,22 @@ def facet_curvature(
         H = mesh_curvature(ground, feature, x, y, z)
     for k in range(6):
         bend[k] = H[k]
+
+
+@pointer(types.void(WHOLE, NUMBERS, NUMBERS, WHOLE, REAL, REAL, REAL, REAL, NUMBERS))
+def find_edges(
+    kind: Any, data: Any, relief: Any, length: Any, x: Any, y: Any, z: Any, reach: Any, out: Any
+) -> None:
+    """Fill the convex edges within `reach` of a point, rows as in _facets.py.
+
+    The first number of the row behind the last is their number.
+    """
+    ground, edges = ground_at(kind, data, relief, length), carray(out, (MOST_EDGES + 1, EDGE_ROW))
+    if kind == FIELD:
+        count = edges_of_field(ground, (x, y, z), reach, edges)
+    else:
+        count = edges_of_mesh(ground, (x, y, z), reach, edges)
+    edges[MOST_EDGES, 0] = count
 
 
 # Contact points.

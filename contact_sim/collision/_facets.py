@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.dynamics._vectors import cross, dot, scaled, sub
+from contact_sim.dynamics._vectors import cross, dot, put, scaled, sub
 from contact_sim.solvers._jit import kernel
 
 INSIDE, NONE = -1, 3
@@ -145,6 +145,33 @@ def is_convex(a, b, left, right):
     span = sub(right, a)
     n = cross(sub(b, a), sub(left, a))
     return not dot(n, span) >= -TOLERANCE * np.sqrt(dot(n, n) * dot(span, span))
+
+
+# Edges that a body may lie on: both ends, two directions to which no normal of the edge leans,
+# and the number of the feature.
+
+
+@kernel
+def store_edge(edges, count, a, b, left, right, number):
+    """Store a convex edge in row `count`; see `nearest_on_edge`. Return the new number of rows."""
+    if count >= edges.shape[0] - 1:
+        return count
+    row, along = edges[count], sub(b, a)
+    e = scaled(1.0 / np.sqrt(dot(along, along)), along)
+    # into the two facets, at right angles to the edge; beyond a border, away from the front
+    first = sub(left, a)
+    first = sub(first, scaled(dot(first, e), e))
+    first = scaled(1.0 / np.sqrt(dot(first, first)), first)
+    second = sub(right, a)
+    second = sub(second, scaled(dot(second, e), e))
+    size = np.sqrt(dot(second, second))
+    second = scaled(1.0 / size, second) if size > 0.0 else cross(first, e)
+    put(row, 0, a)
+    put(row, 3, b)
+    put(row, 6, first)
+    put(row, 9, second)
+    row[12] = number
+    return count + 1
 
 
 @kernel

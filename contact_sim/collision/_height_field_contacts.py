@@ -24,6 +24,7 @@ from contact_sim.collision._facets import (
     NONE,
     TOLERANCE,
     beyond,
+    distance_to_edge,
     distance_to_triangle,
     edge_curvature,
     extends_behind,
@@ -33,8 +34,9 @@ from contact_sim.collision._facets import (
     plane_through,
     radial_curvature,
     side_of_edges,
+    store_edge,
 )
-from contact_sim.dynamics._vectors import cross, dot, scaled, sub
+from contact_sim.dynamics._vectors import add, cross, dot, scaled, sub
 from contact_sim.solvers._jit import kernel
 
 # One grid point: its patch of heights and the contacts with its six facets. Numbers only, no
@@ -112,16 +114,9 @@ def contact_with(patch, scale, p, part, limit):
     """
     if part <= UPPER:
         return face_contact(patch, scale, p, part, limit)
-    a, c = (0.0, 0.0, patch.a), (scale, scale, patch.c)
-    b, d = (scale, 0.0, patch.b), (0.0, scale, patch.d)
     if part == CORNER:
         return corner_contact(patch, scale, p, limit)
-    if part == DIAGONAL:
-        first, second, left, right = a, c, d, b
-    elif part == EDGE_X:
-        first, second, left, right = a, b, c, (0.0, -scale, patch.below)
-    else:
-        first, second, left, right = d, a, c, (-scale, 0.0, patch.before)
+    first, second, left, right = edge_of(patch, scale, part)
     away, n = nearest_on_edge(p, first, second, left, right, limit)
     if away < np.inf and not is_convex(first, second, left, right):
         away = np.inf
@@ -250,6 +245,9 @@ def find_on_field(ground, x, y, z, reach, found, first, slots):
         keep_facet_contact(found, first, slots, -bound if behind else bound, direction, key)
         return
     limit = max(bound * (1.0 + TOLERANCE), reach, scale * TOLERANCE)
+    if reach < 0.0 and not behind:
+        limit = -reach
+    reach = abs(reach)
     if behind:
         find_behind(ground, p, limit, found, first, slots)
     else:
@@ -384,6 +382,58 @@ def extends_beyond(ground, p, n, place, edge):
     if not (0 <= k < nx and 0 <= m < ny):
         return False
     return extends_behind(p, n, ends, point_of(ground, k, m))
+
+
+@kernel
+def edges_of_field(ground, p, reach, edges):
+    """Fill the convex edges within `reach` of p; return their number."""
+    nx, ny = size_of(ground)
+    relief, scale, blocks_y = ground.relief, ground.data[SCALE], int(ground.data[BLOCKS_Y])
+    p = (p[0] - ground.data[X0], p[1] - ground.data[Y0], p[2])
+    first_i, last_i = grid_range(ground, p[0], reach, nx)
+    first_j, last_j = grid_range(ground, p[1], reach, ny)
+    count, blocks = 0, nx * ny
+    for bi in range(first_i // BLOCK, last_i // BLOCK + 1):
+        for bj in range(first_j // BLOCK, last_j // BLOCK + 1):
+            # skip blocks, then cells, whose highest point is too far below
+            if p[2] - relief[blocks + blocks_y * bi + bj] > reach:
+                continue
+            for i in range(max(first_i, BLOCK * bi), min(last_i, BLOCK * bi + BLOCK - 1) + 1):
+                for j in range(max(first_j, BLOCK * bj), min(last_j, BLOCK * bj + BLOCK - 1) + 1):
+                    patch = patch_at(relief, nx, ny, i, j)
+                    off = (p[0] - scale * i, p[1] - scale * j, p[2] - top_of(patch))
+                    if outside_box(off, scale, reach):
+                        continue
+                    for part in (EDGE_X, EDGE_Y, DIAGONAL):
+                        a, b, left, right = edge_of(patch, scale, part)
+                        convex = is_convex(a, b, left, right)
+                        # NaN beyond the border: no edge, or the end of the ground
+                        if convex and b[2] == b[2] and a[2] == a[2]:
+                            start = (scale * i, scale * j, 0.0)
+                            a, b, local = add(a, start), add(b, start), p
+                            if distance_to_edge(local, a, b) <= reach:
+                                base = (ground.data[X0], ground.data[Y0], 0.0)
+                                if left[2] != left[2]:
+                                    a, b, left, right = b, a, right, left
+                                left, right = add(left, start), add(right, start)
+                                number = PER_POINT * (ny * i + j) + part
+                                count = store_edge(
+                                    edges, count, add(a, base), add(b, base), add(left, base),
+                                    add(right, base), number,
+                                )  # fmt: skip
+    return count
+
+
+@kernel
+def edge_of(patch, scale, part):
+    """Return both ends of an edge and the third corners to its left and right."""
+    a, c = (0.0, 0.0, patch.a), (scale, scale, patch.c)
+    b, d = (scale, 0.0, patch.b), (0.0, scale, patch.d)
+    if part == DIAGONAL:
+        return a, c, d, b
+    if part == EDGE_X:
+        return a, b, c, (0.0, -scale, patch.below)
+    return d, a, c, (-scale, 0.0, patch.before)
 
 
 @kernel

@@ -32,6 +32,7 @@ from contact_sim.collision._facets import (
     NONE,
     TOLERANCE,
     beyond,
+    distance_to_edge,
     distance_to_triangle,
     edge_curvature,
     extends_behind,
@@ -39,6 +40,7 @@ from contact_sim.collision._facets import (
     plane_through,
     radial_curvature,
     side_of_edges,
+    store_edge,
 )
 from contact_sim.dynamics._vectors import dot, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
@@ -221,9 +223,10 @@ class Triangle(NamedTuple):
 @kernel
 def find_on_mesh(ground, x, y, z, reach, found, first, slots):
     """Fill the slots of a point with its contacts; arguments as `find_contacts`."""
-    p, limit = (x, y, z), max(reach, MIN_DISTANCE)
+    p, limit, nearby = (x, y, z), max(abs(reach), MIN_DISTANCE), reach < 0.0
+    reach = abs(reach)
     nearest = find_in_front(ground, p, limit, reach, found, first, slots)
-    while not abs(nearest) < np.inf and limit < MAX_DISTANCE:
+    while not nearby and not abs(nearest) < np.inf and limit < MAX_DISTANCE:
         # nothing near: a triangle below or above bounds the search, or it is widened
         limit = min(WIDENING * limit, MAX_DISTANCE)
         below = distance_in_bin(ground, p)
@@ -374,6 +377,36 @@ def find_behind(ground, p, limit, found, first, slots):
                     touches = touches or extends_beyond(t, p, where)
                 if touches:
                     keep_facet_contact(found, first, slots, away, t.n, entry)
+
+
+@kernel
+def edges_of_mesh(ground, p, reach, edges):
+    """Fill the convex edges within `reach` of p; return their number."""
+    data, relief, count = ground.data, ground.relief, 0
+    triangles, last = int(data[TRIANGLES]), int(data[TRIANGLES]) + int(data[EDGES])
+    low_x, high_x = bin_range(ground, p[0], reach, 0)
+    low_y, high_y = bin_range(ground, p[1], reach, 1)
+    for bx in range(low_x, high_x + 1):
+        for by in range(low_y, high_y + 1):
+            begin, end = entries_of(ground, bx, by, p, reach)
+            for place in range(begin, end):
+                entry = int(relief[place])
+                if entry < triangles:
+                    continue
+                if entry >= last:
+                    break
+                row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (entry - triangles)
+                a, b = vec(relief, row), vec(relief, row + 3)
+                if distance_to_edge(p, a, b) > reach:
+                    continue
+                # an edge is in several bins: count it once
+                new = True
+                for k in range(count):
+                    new = new and edges[k, 12] != entry
+                if new:
+                    left, right = vec(relief, row + 6), vec(relief, row + 9)
+                    count = store_edge(edges, count, a, b, left, right, entry)
+    return count
 
 
 @kernel

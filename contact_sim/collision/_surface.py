@@ -45,6 +45,8 @@ class Ground(NamedTuple):
     """Address of `facet_curvature`; 0 likewise."""
     features: int
     """Contacts that a sphere may have at once: slots of each candidate."""
+    find_edges: int
+    """Address of `find_edges`; 0 likewise."""
 
 
 NEAR = 0.02  # gap up to which all contacts of a sphere are found; beyond it only the nearest [m]
@@ -169,7 +171,8 @@ def find_contacts(ground, x, y, z, reach, found, first, slots):
         x: of the point in world [m].
         y: of the point.
         z: of the point.
-        reach: distance up to which all contacts count, farther only the nearest [m].
+        reach: distance up to which all contacts count, farther only the nearest [m]; with a minus
+            sign, those farther away are left out where that is faster.
         found: out: φ [m], frames of which only n is filled, and features, shapes (any,),
             (any, 3, 3), (any,).
         first: first slot of the point.

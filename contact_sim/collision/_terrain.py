@@ -20,7 +20,7 @@ from contact_sim._types import Array, Vector
 from contact_sim._validation import checked, finite, finite_array, flag, real_array, real_number
 from contact_sim.arrays._fields import TERRAIN_DATA
 from contact_sim.collision._contact_slots import NO_FEATURE, UNUSED_GAP
-from contact_sim.collision._detection import facet_curvature, find_facets
+from contact_sim.collision._detection import facet_curvature, find_edges, find_facets
 from contact_sim.collision._height_field_contacts import BLOCK, field_distance, field_height
 from contact_sim.collision._mesh_contacts import (
     BINS_X,
@@ -95,14 +95,15 @@ def fill_coefficients(regions, position, on_ground, defaults, friction, restitut
         regions: `region_numbers`, shape (n * REGION_NUMBERS,).
         position: contact points in world [m], shape (nc, 3).
         on_ground: (feature of each slot, shape (nc,), number of slots of the ground, the first
-            ones).
+            ones, and the first feature of a pair of a body with the ground).
         defaults: (friction, restitution) outside of all regions, shapes (nc,).
         friction: out, shape (nc,).
         restitution: out, shape (nc,).
     """
     for i in range(friction.shape[0]):
         mu, e = defaults[0][i], defaults[1][i]
-        if i < on_ground[1] and on_ground[0][i] != NO_FEATURE:
+        feature = on_ground[0][i]
+        if feature != NO_FEATURE and (i < on_ground[1] or feature >= on_ground[2]):
             x, y = position[i, 0], position[i, 1]
             for k in range(0, regions.shape[0], REGION_NUMBERS):
                 if regions[k] <= x < regions[k + 1] and regions[k + 2] <= y < regions[k + 3]:
@@ -197,7 +198,8 @@ class GroundSurface(ABC):
     @property
     def ground(self) -> Ground:
         """This ground as the kernels see it."""
-        return Ground(self.kind, self.data, self.relief, *addresses_of(self.kind), self.features)
+        search, bend, edges = addresses_of(self.kind)
+        return Ground(self.kind, self.data, self.relief, search, bend, self.features, edges)
 
     @property
     def features(self) -> int:
@@ -251,11 +253,14 @@ class GroundSurface(ABC):
         return found[0].reshape(-1, slots), found[1][:, 2].reshape(-1, slots, 3)
 
 
-def addresses_of(kind: int) -> tuple[int, int]:
-    """Return the addresses of `find_facets` and `facet_curvature`, 0 without facets."""
+def addresses_of(kind: int) -> tuple[int, int, int]:
+    """Return the addresses of `find_facets`, `facet_curvature` and `find_edges`.
+
+    They are 0 without facets.
+    """
     if kind not in FACETED:
-        return 0, 0
-    return find_facets.address, facet_curvature.address
+        return 0, 0, 0
+    return find_facets.address, facet_curvature.address, find_edges.address
 
 
 # Planes, spheres and cylinders.

@@ -178,9 +178,11 @@ class Compliant(TimeSteppingModel):
         if p.stiffness > 0.0:
             return self
         weight = float(np.linalg.norm(workspace.data.gravity) * workspace.total_mass[0])
-        sizes, feet = workspace.sizes, len(workspace.robot.contact_points)
-        points = feet or sizes.n_candidates  # feet, if any, carry it
-        at_once = 1 if workspace.ground[0] in FACETED else sizes.features  # one facet, mostly
+        robot, sizes = workspace.robot, workspace.sizes
+        points = len(robot.contact_points) or len(robot.body_points)  # feet, if any, carry it
+        at_once = (
+            1 if workspace.ground[0] in FACETED else max(sizes.features, 1)
+        )  # one facet, mostly
         share = weight / max(at_once * points, 1)
         if share == 0.0:
             return self

@@ -83,6 +83,7 @@ from contact_sim.step._contact_rows import (
     fill_limits,
     generalized_impulse,
     impulse_sign,
+    in_use,
     interval_branches,
     limit_bias,
     limit_in_reach,
@@ -93,6 +94,7 @@ from contact_sim.step._contact_rows import (
     tree_of,
 )
 from contact_sim.step._workspace import (
+    clear_contacts,
     describe_contacts,
     fill_ground_coefficients,
     find_pair_contacts,
@@ -209,8 +211,12 @@ def begin_step(data):
     ground = (0, on_ground, integers(data, f.GROUND)[1], np.inf)
     carry_over(ground, before, now, impulse, memory)
     if nc > on_ground:
-        pairs = (on_ground, nc, nc - on_ground, float(PAIR_CONTACTS))
-        carry_over(pairs, before, now, impulse, memory)
+        leaf_dof = integers(data, f.LEAF_DOF)
+        last, used = in_use(leaf_dof, before[0]), in_use(leaf_dof, now[0])
+        if max(last, used) > on_ground:
+            pairs = (on_ground, nc, nc - on_ground, float(PAIR_CONTACTS))
+            carry_over(pairs, before, now, impulse, memory)
+        clear_contacts(data, used, last)
     # q⁻, v⁻ := q, v
     assign(vector(data, f.START), vector(data, f.NOW))
     status[0] = actuate(data)
@@ -319,14 +325,15 @@ def contact_rows(data):
     row_velocities(jacobian, contacts, intervals, dof_parent, v_free, u_free)
     # b: gap term and Baumgarte share in `bias`, e u_n⁻ of impacts in `RESTITUTION_BIAS`
     h, settings = vector(data, f.TIME_STEP)[0], vector(data, f.STABILISATION)
+    last = contacts[3]
     fill_contact_bias(
-        gap, u_start, u_free, impulse, h, vector(data, f.RESTITUTION), settings, bias,
+        gap[:last], u_start, u_free, impulse, h, vector(data, f.RESTITUTION), settings, bias,
         vector(data, f.RESTITUTION_BIAS),
     )  # fmt: skip
     # blocks that take part: contacts within reach of the law, without degenerate ones, and rows
     # of limits; then the islands that they form
     select_active(
-        gap, u_free, impulse, vector(data, f.FRICTION), vector(data, f.REACH),
+        gap[:last], u_free, impulse, vector(data, f.FRICTION), vector(data, f.REACH),
         vector(data, f.ACTIVE),
     )  # fmt: skip
     exclude_degenerate(data)
@@ -385,7 +392,7 @@ def fill_limit_bias(data, k):
 @kernel
 def merge_islands(data):
     """Make one island of those that a slot of a contact between bodies joins, in use or not."""
-    leaf_dof, feature, pairs = contact_branches(data)
+    leaf_dof, feature, pairs, last = contact_branches(data)
     if feature.shape[0] == leaf_dof.shape[0]:
         return
     of_dof, joined = integers(data, f.DOF_ISLAND), integers(data, f.JOINED_ISLAND)
@@ -393,19 +400,19 @@ def merge_islands(data):
     # each island by itself, then those joined by a contact slot between two bodies
     for island in range(joined.shape[0]):
         joined[island] = island
-    for i in range(leaf_dof.shape[0], feature.shape[0]):
+    for i in range(leaf_dof.shape[0], last):
         a, b, _ = two_branches(pairs, feature[i])
         if a >= 0 and b >= 0:
             merge_pair(joined, joined[of_dof[a]], joined[of_dof[b]])
     # island of every ground contact, pair contact and interval row; the world has none
     for i in range(leaf_dof.shape[0]):
         of_contact[i] = joined[of_dof[leaf_dof[i]]] if leaf_dof[i] >= 0 else 0
-    for i in range(leaf_dof.shape[0], feature.shape[0]):
+    for i in range(leaf_dof.shape[0], last):
         a, b, _ = two_branches(pairs, feature[i])
         of_contact[i] = joined[of_dof[max(a, b)]] if max(a, b) >= 0 else 0
-    last = integers(data, f.INTERVAL_SOME_DOF)
+    some_dof = integers(data, f.INTERVAL_SOME_DOF)
     for k in range(of_interval.shape[0]):
-        of_interval[k] = joined[of_dof[last[k]]]
+        of_interval[k] = joined[of_dof[some_dof[k]]]
 
 
 @kernel
@@ -569,7 +576,8 @@ def apply_impulses(data):
     impulse, active = vector(data, f.IMPULSE), vector(data, f.ACTIVE)
     interval_active, nc = vector(data, f.INTERVAL_ACTIVE), active.shape[0]
     memory, has_memory = matrix(data, f.MEMORY), integers(data, f.OPTIONS)[0] & HAS_MEMORY
-    for i in range(nc):
+    contacts, intervals = contact_branches(data), interval_branches(data)
+    for i in range(contacts[3]):
         if active[i] <= 0.0:
             impulse[3 * i] = impulse[3 * i + 1] = impulse[3 * i + 2] = 0.0
             if has_memory:
@@ -579,7 +587,6 @@ def apply_impulses(data):
             impulse[3 * nc + k] = 0.0
     # v⁺ = v_f + M̂⁻¹ Jᵀ λ, then + M̂⁻¹ Hᵀ λ_b under bilateral constraints
     jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
-    contacts, intervals = contact_branches(data), interval_branches(data)
     v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
     generalized_impulse(jacobian, contacts, intervals, dof_parent, impulse, v_next)
     solve(matrix(data, f.FACTOR), tree_of(data), v_next)
@@ -607,7 +614,7 @@ def activate_closing(data):
     active, reach, u_next = vector(data, f.ACTIVE), vector(data, f.REACH), vector(data, f.U_NEXT)
     gap, friction = vector(data, f.GAP_START), vector(data, f.FRICTION)
     waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.CONTACT_ISLAND)
-    for i in range(active.shape[0]):
+    for i in range(contact_branches(data)[3]):
         if active[i] == 0.0 and predicted_gap(gap, u_next, i, friction, reach) < 0.0:
             active[i] = activity_of(data, i)
             if active[i] > 0.0:
@@ -644,7 +651,7 @@ def start_guard(data):
     if integers(data, f.OPTIONS)[0] & NO_RESTITUTION:
         return
     of_contact = integers(data, f.CONTACT_ISLAND)
-    for i in range(rebound.shape[0]):
+    for i in range(contact_branches(data)[3]):
         if rebound[i] != 0.0:
             guard[of_contact[i], 0], guard[of_contact[i], 3] = 1.0, FULL_RESTITUTION
 
@@ -684,7 +691,7 @@ def contact_work(data, island):
     impulse, of_contact = vector(data, f.IMPULSE), integers(data, f.CONTACT_ISLAND)
     before, after = vector(data, f.U_START), vector(data, f.U_NEXT)
     work = size = 0.0
-    for i in range(of_contact.shape[0]):
+    for i in range(contact_branches(data)[3]):
         if of_contact[i] == island:
             for r in range(3 * i, 3 * i + 3):
                 work += 0.5 * impulse[r] * (before[r] + after[r])
@@ -834,9 +841,9 @@ def apply_momentum(data):
 @kernel
 def is_in_flight(data, base):
     """Return True if no contact of the robot on the base at this dof took part in the problem."""
-    active, (leaf_dof, feature, pairs) = vector(data, f.ACTIVE), contact_branches(data)
+    active, (leaf_dof, feature, pairs, last) = vector(data, f.ACTIVE), contact_branches(data)
     dof_parent = integers(data, f.DOF_PARENT)
-    for i in range(active.shape[0]):
+    for i in range(last):
         if active[i] > 0.0 and i < leaf_dof.shape[0]:
             if is_on_tree(base, leaf_dof[i], dof_parent):
                 return False

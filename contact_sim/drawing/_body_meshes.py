@@ -137,7 +137,7 @@ def _joint(model: pin.Model, link: str) -> int:
 def _capsules(robot: RobotModel, joint: int) -> Iterator[LinkGeometry]:
     """Yield capsules along a body, in the axes of a frame of it."""
     model = robot.pinocchio_model
-    points = [p for p in robot.candidates if _joint(model, p.frame) == joint]
+    points = [p for p in robot.contact_points if _joint(model, p.frame) == joint]
     ends = [np.array(model.jointPlacements[j].translation)
             for j in range(1, model.njoints) if model.parents[j] == joint]  # fmt: skip
     ends += [np.array(p.offset) for p in points]

@@ -304,7 +304,6 @@ def robot_header(robot: RobotModel) -> dict[str, Any]:
         'floating_base': robot.floating_base,
         'joint_names': list(robot.joint_names),
         'contact_points': _points_header(robot.contact_points),
-        'body_points': _points_header(robot.body_points),
         'actuators': None
         if actuators is None
         else {name: [_or_none(x) for x in getattr(actuators, name)] for name in quantities()},
@@ -341,11 +340,15 @@ def _collisions_of(header: Mapping[str, Any]) -> Collisions:
     if recorded is None:
         return NO_COLLISIONS
     solids: list[dict[str, Any]] = [
-        {name: tuple(x) if isinstance(x, list) else x for name, x in solid.items()}
-        for solid in recorded['solids']
+        {name: _tuples(x) for name, x in solid.items()} for solid in recorded['solids']
     ]
-    pairs = tuple((a, b) for a, b in recorded['pairs'])
-    return Collisions(tuple(Solid(**solid) for solid in solids), pairs, recorded['most'])
+    pairs, grounded = _tuples(recorded['pairs']), tuple(recorded.get('grounded', ()))
+    return Collisions(tuple(Solid(**solid) for solid in solids), pairs, recorded['most'], grounded)
+
+
+def _tuples(value: Any) -> Any:
+    """Return lists of lists as tuples of tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def description_hash(described: Mapping[str, Any]) -> str:
@@ -384,21 +387,27 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
 
 def _single_robot(header: Mapping[str, Any]) -> RobotModel:
     """Return a robot that was not joined of several."""
-    points = [ContactPoint(**point) for point in header['contact_points']]
+    # before format 9, points of bodies acted as those of feet do
+    recorded = [*header['contact_points'], *header.get('body_points', ())]
+    points = [ContactPoint(**point) for point in recorded]
     joints = header['joint_names']
     if header['description']:
         if not is_xml(header['description']):
             raise RecordingError('the description of the robot in the recording is no URDF text')
         # no xacro: a recording is data, nothing in it may run
         robot = load_robot(
-            header['description'], header['floating_base'], points, joints, check_meshes=False
+            header['description'],
+            header['floating_base'],
+            points,
+            joints,
+            check_meshes=False,
+            body_contacts=False,
         )
         robot = dataclasses.replace(robot, description=header['description'])  # to the last blank
     else:
         robot = RobotModel.from_pinocchio(
             model_from(header['model']), points, joints, header['name']
         )
-    body = tuple(ContactPoint(**point) for point in header.get('body_points', ()))
     limits = [
         PositionLimit(
             tuple(limit['joints']),
@@ -410,7 +419,7 @@ def _single_robot(header: Mapping[str, Any]) -> RobotModel:
         for limit in header.get('position_limits', ())
     ]
     robot = dataclasses.replace(
-        robot, body_points=body, position_limits=tuple(limits), collisions=_collisions_of(header)
+        robot, position_limits=tuple(limits), collisions=_collisions_of(header)
     )
     if header.get('actuators') is None:
         return robot

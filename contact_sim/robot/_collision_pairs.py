@@ -1,16 +1,17 @@
-"""Solids of a robot that may touch each other: spheres, capsules and boxes.
+"""Solids of a robot that may touch each other and the ground.
 
 The solid of each collision geometry:
 
-sphere, capsule, box      themselves
-cylinder                  a capsule of the same length, a box where it is flatter than wide
-cone, mesh                the box about it, along the axes of its geometry
+                          on the ground                       between bodies
+sphere, capsule, box      themselves                          themselves
+cylinder                  itself on planes, else a prism      a capsule, a box if flatter than wide
+cone, mesh                its convex hull                     the box about it, along its axes
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -24,23 +25,33 @@ from contact_sim._types import Array, Indices
 from contact_sim._validation import as_tuple, check_unique, checked_fields, whole
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot._contact_points import (
+    RIM,
     SIGNS,
+    Approximation,
     ContactPoint,
     Foot,
     corners_of,
     link_of,
     reach_beyond,
+    spread,
 )
 from contact_sim.robot._coordinates import frozen
+from contact_sim.robot._standing_pose import lowest_heights
 from contact_sim.robot._urdf import collision_geometry, read_srdf
 
 MOST, LARGEST_MOST = 32, 10_000
-"""Contacts between bodies that a robot may have at once: the default, and the largest."""
+"""Contacts of bodies that a robot may have at once: the default, and the largest."""
+LEAST_CORNERS, MOST_CORNERS = 4, 32
+"""Smallest allowed number of corners of a mesh: they enclose a volume; and the default."""
+RIM_CORNERS = 16
+"""Corners on each rim of a cylinder, on ground other than planes."""
+CLEAR = 1e-3
+"""Height over the lowest foot, standing, from which a solid touches the ground by default [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A point, a segment or a box on a link, and everything within a radius of it.
+    """A convex body on a link: everything within a radius of a point, a segment or a box.
 
     Raises:
         InvalidInput: an empty name, numbers that are not finite, sizes of none of the three.
@@ -62,9 +73,19 @@ class Solid:
     """From the axes of the solid into those of the joint, by rows."""
     error: float = 0.0
     """Largest distance of its surface from that of the geometry it stands for [m]."""
+    corners: tuple[tuple[float, float, float], ...] = ()
+    """Of the convex hull of a mesh or cone, in the axes of the solid [m].
+
+    It touches the ground with them, and other bodies with the box about it, `half`. None for the
+    others."""
+    cylinder: tuple[float, ...] = ()
+    """Radius and half length of a cylinder along z [m], likewise; none for the others."""
+    left_out: float = 0.0
+    """Largest distance by which the geometry reaches beyond what touches the ground [m]."""
 
     def __post_init__(self) -> None:
-        numbers = np.array([*self.half, self.radius, *self.centre, *self.rotation, self.error])
+        numbers = np.array([*self.half, self.radius, *self.centre, *self.rotation, self.error,
+                            self.left_out])  # fmt: skip
         if not self.name or not np.isfinite(numbers).all() or min(*self.half, self.radius) < 0.0:
             raise InvalidInput(f'Solid {shown(self.name)}: expected a name and finite sizes >= 0')
         if not any(self.half) and self.radius == 0.0:
@@ -80,6 +101,13 @@ class Solid:
     def kind(self) -> int:
         """0 sphere, 1 capsule, 2 box."""
         return int(self.half[2] > 0.0) + int(self.half[0] > 0.0)
+
+    @property
+    def reach(self) -> float:
+        """Largest distance of its surface from the centre [m]."""
+        corners = np.array(self.corners or (self.half,))
+        rim = float(np.hypot(*self.cylinder)) if self.cylinder else 0.0
+        return max(float(np.linalg.norm(corners, axis=1).max()) + self.radius, rim)
 
     @property
     def placement(self) -> pin.SE3:
@@ -102,16 +130,20 @@ class Collisions:
     """Names of two solids each."""
     most: int = MOST
     """Contacts that all pairs may have at once; of more the nearest are kept."""
+    grounded: tuple[str, ...] = ()
+    """Names of the solids that the ground may touch."""
 
     def __post_init__(self) -> None:
         check_unique('solid', [solid.name for solid in self.solids])
         check_unique('pair', [' and '.join(sorted(pair)) for pair in self.pairs])
         if not 1 <= whole('most', self.most) <= LARGEST_MOST:
             raise InvalidInput(f'most = {self.most}: expected an integer in [1, {LARGEST_MOST}]')
-        for pair in self.pairs:
+        check_unique('grounded solid', self.grounded)
+        for pair in (*self.pairs, self.grounded):
             for name in pair:
                 if name not in self._place:
                     raise UnknownName('solid', name, self._place)
+        for pair in self.pairs:
             first, second = (self.solids[self._place[name]] for name in pair)
             if first.joint == second.joint:
                 raise InvalidInput(f'pairs: {shown(pair[0])} and {shown(pair[1])} are on one body')
@@ -123,7 +155,18 @@ class Collisions:
     @property
     def slots(self) -> int:
         """Contacts of the simulation that belong to pairs."""
-        return self.most if self.pairs else 0
+        return self.most if self.pairs or self.grounded else 0
+
+    @cached_property
+    def grounded_places(self) -> Indices:
+        """The solids that the ground may touch, as indices, shape (any,)."""
+        return frozen(np.array([self._place[name] for name in self.grounded], dtype=np.int64))
+
+    @property
+    def solids_of_pairs(self) -> Indices:
+        """Solids of the pairs as indices, then of each grounded one and −1, shape (n, 2)."""
+        with_ground = np.column_stack([self.grounded_places, np.full(len(self.grounded), -1)])
+        return np.concatenate([self.ordered, with_ground])
 
     @cached_property
     def ordered(self) -> Indices:
@@ -148,18 +191,23 @@ def solids_of(
     description: str,
     package_dirs: Sequence[str],
     points: Iterable[ContactPoint] = (),
+    most_corners: int = MOST_CORNERS,
+    edge_radius: float = 0.0,
 ) -> tuple[Solid, ...]:
-    """Return the collision geometry of all links as solids, and contact points elsewhere."""
+    """Return the collision geometry of all links as solids, and contact points elsewhere.
+
+    Of the corners of a mesh at most `most_corners` are kept; boxes have edges of `edge_radius` [m]
+    where they are thick enough.
+    """
     geometries = collision_geometry(model, description, package_dirs) if description else {}
     solids = []
     for link, several in geometries.items():
         for geometry in several:
-            half, radius, centre, error = sizes_of(geometry.shape, geometry.name)
-            placement = geometry.placement
-            solids.append(Solid(
-                name=geometry.name, frame=link, joint=str(model.names[geometry.joint]),
-                half=half, radius=radius, centre=tuple(placement.act(centre).tolist()),
-                rotation=tuple(placement.rotation.ravel().tolist()), error=error,
+            joint, placement = str(model.names[geometry.joint]), geometry.placement
+            solid = solid_of(geometry.shape, geometry.name, link, joint, most_corners, edge_radius)
+            solids.append(replace(
+                solid, centre=tuple(placement.act(np.array(solid.centre)).tolist()),
+                rotation=tuple(placement.rotation.ravel().tolist()),
             ))  # fmt: skip
     solids += [
         Solid(point.name, point.frame, point.joint, (0.0, 0.0, 0.0), point.radius,
@@ -170,27 +218,113 @@ def solids_of(
     return tuple(solids)
 
 
-def sizes_of(shape: Any, name: str) -> tuple[tuple[float, float, float], float, Array, float]:
-    """Return half sizes, radius and centre of the solid of a shape of coal, and the error [m]."""
-    kind, origin = type(shape).__name__, np.zeros(3)
+def solid_of(
+    shape: Any, name: str, link: str, joint: str, most_corners: int, edge_radius: float
+) -> Solid:
+    """Return the solid of a shape of coal in the axes of the shape."""
+
+    def solid(half: Sequence[float], radius: float = 0.0, **rest: Any) -> Solid:
+        x, y, z = map(float, half)
+        return Solid(name, link, joint, (x, y, z), float(radius), **rest)
+
+    kind = type(shape).__name__
     if kind == 'Sphere':
-        return (0.0, 0.0, 0.0), float(shape.radius), origin, 0.0
+        return solid((0, 0, 0), shape.radius)
     if kind == 'Capsule':
-        return (0.0, 0.0, float(shape.halfLength)), float(shape.radius), origin, 0.0
+        return solid((0, 0, shape.halfLength), shape.radius)
     if kind == 'Box':
-        x, y, z = (float(half) for half in shape.halfSide)
-        return (x, y, z), 0.0, origin, 0.0
+        radius = min(edge_radius, 0.5 * float(np.min(shape.halfSide)))
+        beyond = (np.sqrt(3.0) - 1.0) * radius
+        return solid(shape.halfSide - radius, radius, error=beyond, left_out=beyond)
     if kind == 'Cylinder':
         radius, half = float(shape.radius), float(shape.halfLength)
-        beyond = (2.0**0.5 - 1.0) * radius
+        beyond, rims = (2.0**0.5 - 1.0) * radius, (radius, half)
         if half > radius:
-            return (0.0, 0.0, half - radius), radius, origin, beyond
-        return (radius, radius, half), 0.0, origin, beyond
+            return solid((0, 0, half - radius), radius, error=beyond, cylinder=rims)
+        return solid((radius, radius, half), error=beyond, cylinder=rims)
+    # a mesh or cone: its hull, and the box about it
     corners = corners_of(shape, name)[0]
     low, high = corners.min(axis=0), corners.max(axis=0)
-    x, y, z = (0.5 * (high - low)).tolist()
-    box = 0.5 * (low + high) + SIGNS * (x, y, z)
-    return (x, y, z), 0.0, 0.5 * (low + high), reach_beyond(corners, box)
+    half, centre = 0.5 * (high - low), 0.5 * (low + high)
+    error = reach_beyond(corners, centre + SIGNS * half)
+    left_out = shape.radius * (1.0 - np.cos(np.pi / RIM)) if kind == 'Cone' else 0.0
+    if len(corners) > most_corners:
+        kept = sorted(spread(corners, most_corners, f'collision geometry {name!r}'))
+        left_out += reach_beyond(corners[kept], corners)
+        corners = corners[kept]
+    around = tuple(map(tuple, (corners - centre).tolist()))
+    return solid(half, error=error, centre=tuple(centre.tolist()), corners=around,
+                 left_out=float(left_out))  # fmt: skip
+
+
+# ------------------------------------------------------------------------ solids on the ground
+
+
+def grounded_solids(
+    model: pin.Model, solids: Sequence[Solid], links: Iterable[str] | None, feet: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the names of the solids of links; None: of all that move but the `feet`."""
+    own = {link_of(model, foot) for foot in feet}
+    by_link: dict[str, list[Solid]] = {}
+    for solid in solids:
+        by_link.setdefault(solid.frame, []).append(solid)
+    moving = [link for link, several in by_link.items() if model.getJointId(several[0].joint)]
+    chosen = [link for link in moving if link not in own]
+    if links is not None:
+        chosen = list(as_tuple('links', links, 'a list of names of links'))
+    for k, link in enumerate(chosen):
+        if link not in by_link:
+            raise UnknownName('link with collision geometry', link, by_link)
+        if link not in moving:
+            raise InvalidInput(f'links: {link!r} is fixed to the world and touches nothing')
+        if link in own or link in chosen[:k]:
+            raise InvalidInput(f'links: {link!r} is a foot, or listed twice')
+    return tuple(solid.name for link in chosen for solid in by_link[link])
+
+
+def corner_points(solid: Solid) -> tuple[ContactPoint, ...]:
+    """Return the corners of a solid as spheres, those of a cylinder on its rims."""
+    radius, corners = solid.radius, np.array(solid.corners)
+    if solid.cylinder:
+        radius, (rim, half) = 0.0, solid.cylinder
+        angle = 2.0 * np.pi * np.arange(RIM_CORNERS) / RIM_CORNERS
+        circle = np.column_stack([rim * np.cos(angle), rim * np.sin(angle)])
+        corners = np.vstack([
+            np.column_stack([circle, np.full(RIM_CORNERS, z)]) for z in (half, -half)
+        ])  # fmt: skip
+    elif not solid.corners:
+        corners = np.unique(SIGNS * solid.half, axis=0)
+    placed = np.array([solid.placement.act(corner) for corner in corners])
+    return tuple(
+        ContactPoint(f'{solid.name}.{k}', solid.frame, solid.joint, place, radius)
+        for k, place in enumerate(placed)
+    )
+
+
+def clear_of_ground(
+    model: pin.Model, solids: Iterable[Solid], q: Array, feet: Sequence[ContactPoint]
+) -> tuple[str, ...]:
+    """Return the names of the solids that are above the lowest foot in a pose (nq,)."""
+    if not feet:
+        return tuple(solid.name for solid in solids)
+    sole = lowest_heights(model, feet, q).min()
+    return tuple(
+        solid.name
+        for solid in solids
+        if lowest_heights(model, corner_points(solid), q).min() > sole + CLEAR
+    )
+
+
+def approximation_of(solid: Solid) -> Approximation | None:
+    """Return what stands for a geometry on the ground, None if that is exact."""
+    if solid.cylinder:
+        rim = solid.cylinder[0]
+        stands = f'on planes itself, else a prism of {RIM_CORNERS} sides'
+        return Approximation(solid.name, stands, rim * (1.0 - np.cos(np.pi / RIM_CORNERS)))
+    if solid.left_out == 0.0:
+        return None
+    stands = f'a hull of {len(solid.corners)} corners' if solid.corners else 'rounded edges'
+    return Approximation(solid.name, stands, solid.left_out)
 
 
 # ---------------------------------------------------------------------------------- pairs of links

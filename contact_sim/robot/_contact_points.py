@@ -20,9 +20,7 @@ from contact_sim._validation import as_tuple, check_unique, real_array, real_num
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
 from contact_sim.robot._coordinates import find_frame, frozen, neutral_configuration
 from contact_sim.robot._urdf import (
-    CollisionGeometry,
     child_of,
-    collision_geometry,
     link_geometry,
     number,
     vector,
@@ -170,13 +168,11 @@ def contact_points_at(
     return tuple(points)
 
 
-def check_contact_points(
-    model: pin.Model, points: Sequence[ContactPoint], body_points: Sequence[ContactPoint]
-) -> None:
+def check_contact_points(model: pin.Model, points: Sequence[ContactPoint]) -> None:
     """Check that contact points have names of their own, and frames and joints of the model."""
-    check_unique('contact point', [point.name for point in (*points, *body_points)])
+    check_unique('contact point', [point.name for point in points])
     known = list(model.names)[1:]
-    for point in (*points, *body_points):
+    for point in points:
         if point.joint not in known:
             raise UnknownName(f'joint of contact point {point.name!r}:', point.joint, known)
         if not model.existFrame(point.frame):
@@ -191,23 +187,12 @@ def check_contact_points(
     check_unique('foot', [foot.name for foot in feet_of(points)])
 
 
-# ------------------------------------------------------------------- contact points of other links
-#
-# Contact points of a collision geometry:
-#
-#     sphere            itself
-#     capsule           the spheres at its ends: exact on a plane
-#     box               its corners: exact on a plane; with rounded edges the spheres in them
-#     cylinder, cone    points on its rims, the apex
-#     mesh              corners of its convex hull
-#
-# Of the corners of one moving body at most `most` are kept: the convex hull of those kept grows by
-# the corner that lies farthest outside of it.
+# ---------------------------------------------------------------- corners of collision geometry
 
 RIM = 8
 """Points on each rim of a cylinder."""
-LEAST, MOST = 4, 16
-"""Smallest allowed number of corners of one body: they enclose a volume; and the default."""
+MOST = 16
+"""Largest number of corners of a sole."""
 SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
 SUM_WEIGHT = 1e4
 """Weight of the condition that convex weights add up to 1; the distances are at most 1."""
@@ -215,72 +200,14 @@ SUM_WEIGHT = 1e4
 
 @dataclass(frozen=True)
 class Approximation:
-    """Approximation of the collision geometry of one body by contact points."""
+    """What stands for a collision geometry on the ground."""
 
-    joint: str
-    """Joint that moves it."""
-    geometries: tuple[str, ...]
-    """Names of its geometries: of their links, with a number."""
-    points: int
-    """Number of contact points."""
+    geometry: str
+    """Name of the geometry: of its link, with a number."""
+    stands: str
+    """What stands for it, in words."""
     error: float
-    """Bound on the distance by which the convex hull of the geometries reaches beyond that of the
-    points with their radii [m]; 0 is exact on a plane."""
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """A collision geometry as corners and spheres."""
-
-    link: str
-    name: str
-    corners: Array
-    """In the axes of the joint [m], shape (n, 3)."""
-    radius: float
-    """Of spheres about the corners [m]."""
-    whole: bool
-    """Whether all of it is kept: a sphere or a capsule."""
-    error: float
-    """Largest distance by which the shape reaches beyond the hull of its corners [m]."""
-
-
-def body_contacts(
-    model: pin.Model,
-    description: str,
-    package_dirs: Sequence[str],
-    links: Iterable[str] | None,
-    feet: Iterable[str],
-    most: int = MOST,
-    edge_radius: float = 0.0,
-) -> tuple[tuple[ContactPoint, ...], tuple[Approximation, ...]]:
-    """Return contact points for the collision geometry of links, and the approximations made.
-
-    None for `links`: all that move and have collision geometry, but for the `feet`, frames of
-    links or of their fixed joints. Edges of boxes have a radius of `edge_radius` [m]; in a box
-    that is thinner, half its thickness.
-    """
-    if isinstance(most, bool) or not isinstance(most, int) or most < LEAST:
-        raise InvalidInput(f'most = {shown(most)}: expected an integer >= {LEAST}')
-    if not 0.0 <= real_number('edge_radius', edge_radius) < np.inf:
-        raise InvalidInput(f'edge_radius = {shown(edge_radius)} m: expected a finite value >= 0')
-    geometries = collision_geometry(model, description, package_dirs)
-    chosen = _chosen_links(geometries, links, {link_of(model, foot) for foot in feet})
-    bodies: dict[str, list[_Shape]] = {}
-    for link in chosen:
-        for geometry in geometries[link]:
-            shape, name = geometry.shape, geometry.name
-            corners, radius, error = corners_of(shape, name, edge_radius)
-            placed = np.array([geometry.placement.act(corner) for corner in corners])
-            whole = type(shape).__name__ in ('Sphere', 'Capsule')
-            shapes = bodies.setdefault(str(model.names[geometry.joint]), [])
-            shapes.append(_Shape(link, name, placed, radius, whole, error))
-    points: list[ContactPoint] = []
-    approximations: list[Approximation] = []
-    for joint, shapes in bodies.items():
-        found, approximation = _points_of_body(joint, shapes, most)
-        points += found
-        approximations.append(approximation)
-    return tuple(points), tuple(approximations)
+    """Largest distance by which the geometry reaches beyond it [m]."""
 
 
 def link_of(model: pin.Model, frame: str) -> str:
@@ -293,50 +220,8 @@ def link_of(model: pin.Model, frame: str) -> str:
     return frame
 
 
-def _chosen_links(
-    geometries: dict[str, list[CollisionGeometry]], links: Iterable[str] | None, feet: set[str]
-) -> list[str]:
-    moving = {link: shapes for link, shapes in geometries.items() if shapes[0].joint}
-    if links is None:
-        return [link for link in moving if link not in feet]
-    chosen = list(as_tuple('links', links, 'a list of names of links'))
-    for k, link in enumerate(chosen):
-        if link not in geometries:
-            raise UnknownName('link with collision geometry', link, geometries)
-        if link not in moving:
-            raise InvalidInput(f'links: {link!r} is fixed to the world and touches nothing')
-        if link in feet or link in chosen[:k]:
-            raise InvalidInput(f'links: {link!r} is a foot, or listed twice')
-    return chosen
-
-
-def _points_of_body(
-    joint: str, shapes: Sequence[_Shape], most: int
-) -> tuple[list[ContactPoint], Approximation]:
-    """Return the spheres of a body, and its corners or the most important of them."""
-    corners = [(shape, k) for shape in shapes for k in range(len(shape.corners))]
-    balls = [(shape, k) for shape, k in corners if shape.whole]
-    sharp = [(shape, k) for shape, k in corners if not shape.whole]
-    error = max(shape.error for shape in shapes)
-    if len(sharp) > most:
-        places = np.array([shape.corners[k] for shape, k in sharp])
-        kept = spread(places, most, f'collision geometry that joint {joint!r} moves')
-        radii = [shape.radius for shape, _ in sharp]
-        error += reach_beyond(places[kept], places) + max(radii) - min(radii)
-        sharp = [sharp[k] for k in sorted(kept)]
-    points = [
-        ContactPoint(f'{shape.name}.{k}', shape.link, joint, shape.corners[k], shape.radius)
-        for shape, k in (*balls, *sharp)
-    ]
-    names = tuple(shape.name for shape in shapes)
-    return points, Approximation(joint, names, len(points), error)
-
-
-def corners_of(shape: Any, name: str, edge_radius: float = 0.0) -> tuple[Array, float, float]:
-    """Return the corners of a shape of coal in its frame [m], (n, 3), their radius and the error.
-
-    Boxes have edges of `edge_radius` [m]: what the sharp ones reach beyond is in the error.
-    """
+def corners_of(shape: Any, name: str) -> tuple[Array, float, float]:
+    """Return the corners of a shape of coal in its frame [m], (n, 3), radius and error."""
     kind = type(shape).__name__
     if kind == 'Sphere':
         return np.zeros((1, 3)), float(shape.radius), 0.0
@@ -344,8 +229,7 @@ def corners_of(shape: Any, name: str, edge_radius: float = 0.0) -> tuple[Array, 
         ends = np.outer([-1.0, 1.0], [0.0, 0.0, shape.halfLength])
         return ends, float(shape.radius), 0.0
     if kind == 'Box':
-        radius = min(edge_radius, float(np.min(shape.halfSide)))
-        return SIGNS * (shape.halfSide - radius), radius, (np.sqrt(3.0) - 1.0) * radius
+        return SIGNS * shape.halfSide, 0.0, 0.0
     if kind in ('Cylinder', 'Cone'):
         angle = 2.0 * np.pi * np.arange(RIM) / RIM
         circle = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(RIM)])

@@ -9,9 +9,17 @@ from pathlib import Path
 
 import pinocchio as pin
 
+from contact_sim._types import Array
 from contact_sim._validation import as_tuple, flag
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
 from contact_sim.robot._catalogue import CATALOGUE, CatalogueEntry, robot_file, robots
+from contact_sim.robot._collision_pairs import (
+    NO_COLLISIONS,
+    Collisions,
+    clear_of_ground,
+    grounded_solids,
+    solids_of,
+)
 from contact_sim.robot._constraints import JointCoupling, described_constraints
 from contact_sim.robot._contact_points import FEET, ContactPoint, contact_points_at, soles_of
 from contact_sim.robot._coordinates import actuated_joint_names, described_limits
@@ -42,6 +50,7 @@ def load_robot(
     poses: Poses | None = None,
     check_meshes: bool = True,
     xacro_arguments: XacroArguments | None = None,
+    body_contacts: bool = True,
 ) -> RobotModel:
     """Return the robot described by `source`.
 
@@ -72,6 +81,10 @@ def load_robot(
             in the dynamics.
         xacro_arguments: values of the arguments of a xacro, by name. Given, even if empty, any
             file or text is run as a xacro; None: only files called .xacro are.
+        body_contacts: whether links that are no feet touch the ground with their collision
+            geometry, as `RobotModel.with_body_contacts` has it. Those that are not above the feet
+            in the standing pose do not. `RobotModel.notes` names them, and a geometry that cannot
+            be read.
 
     Raises:
         UnknownName: an unknown robot, contact frame or joint.
@@ -80,6 +93,7 @@ def load_robot(
     """
     flag('floating_base', floating_base)
     flag('check_meshes', check_meshes)
+    flag('body_contacts', body_contacts)
     # the URDF: text, tree, checks
     entry = _entry(source)
     file = robot_file(entry, entry.urdf) if entry.urdf else source
@@ -103,7 +117,7 @@ def load_robot(
         feet = entry.feet if entry.urdf else semantics.end_effectors
         if not entry.urdf and not feet and has_floating_base(model):
             warnings.warn(
-                f'{place}: no feet are known, so nothing touches the ground; name their links '
+                f'{place}: no feet are known, only other links touch the ground; name their links '
                 '(feet). python -m contact_sim.inspect tells which they may be',
                 stacklevel=2,
             )
@@ -121,6 +135,12 @@ def load_robot(
     references, more_notes = reference_poses(
         model, described_poses, poses, contact_points, limits, constraints
     )
+    collisions, left_out = NO_COLLISIONS, ()
+    if body_contacts:
+        standing = references.get(STANDING, pin.neutral(model))
+        collisions, left_out = _on_ground(
+            model, description.text, package_dirs, contact_points, standing
+        )
     return RobotModel(
         name=str(source) if entry.urdf else model.name,
         pinocchio_model=model,
@@ -131,9 +151,32 @@ def load_robot(
         package_dirs=package_dirs,
         gear_ratios=gear_ratios(urdf, place),
         position_limits=limits,
-        notes=notes + more_notes,
+        notes=notes + more_notes + left_out,
+        collisions=collisions,
         constraints=constraints,
     )
+
+
+def _on_ground(
+    model: pin.Model,
+    description: str,
+    package_dirs: tuple[str, ...],
+    feet: tuple[ContactPoint, ...],
+    standing: Array,
+) -> tuple[Collisions, tuple[str, ...]]:
+    """Return the solids that the ground may touch by default, and notes on what it may not."""
+    try:
+        solids = solids_of(model, description, package_dirs, feet)
+    except RobotDescriptionError as error:
+        return NO_COLLISIONS, (f'only the feet touch the ground: {error}',)
+    chosen = set(grounded_solids(model, solids, None, {point.frame for point in feet}))
+    moving = [solid for solid in solids if solid.name in chosen]
+    grounded = clear_of_ground(model, moving, standing, feet)
+    low = ', '.join(solid.name for solid in moving if solid.name not in grounded)
+    notes = (
+        (f'not above the feet, standing, so the ground does not touch it: {low}',) if low else ()
+    )
+    return Collisions(solids, grounded=grounded), notes
 
 
 def _entry(source: str | Path) -> CatalogueEntry:

@@ -14,7 +14,13 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from contact_sim._types import Array, IndexArray
-from contact_sim._validation import check_unique, checked, checked_fields, finite_array
+from contact_sim._validation import (
+    check_unique,
+    checked,
+    checked_fields,
+    finite_array,
+    real_number,
+)
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type, shown
 from contact_sim.robot._actuators import (
     Actuators,
@@ -27,22 +33,25 @@ from contact_sim.robot._actuators import (
     quantities,
     standing_gains,
 )
-from contact_sim.robot._collision_pairs import MOST as MOST_MET
 from contact_sim.robot._collision_pairs import (
+    LEAST_CORNERS,
+    MOST_CORNERS,
     NO_COLLISIONS,
     Collisions,
     LinkPairs,
     Solid,
+    approximation_of,
+    corner_points,
+    grounded_solids,
     self_collisions,
     solids_of,
 )
+from contact_sim.robot._collision_pairs import MOST as MOST_MET
 from contact_sim.robot._constraints import ClosedLoops, Constraint
 from contact_sim.robot._contact_points import (
-    MOST,
     Approximation,
     ContactPoint,
     Foot,
-    body_contacts,
     check_contact_points,
     contact_points_at,
     feet_of,
@@ -99,10 +108,6 @@ class RobotModel:
     """URDF text, after xacro; empty for a robot made from a Pinocchio model."""
     package_dirs: tuple[str, ...] = ()
     """Folders that hold the packages of package:// URIs, and where relative meshes are."""
-    body_points: tuple[ContactPoint, ...] = ()
-    """Spheres of the rest of the body, which is no foot, that the ground may touch."""
-    approximations: tuple[Approximation, ...] = ()
-    """How well `body_points` stand for the collision geometry, see `with_body_contacts`."""
     gear_ratios: Mapping[str, float] = field(default_factory=dict)
     """Gear ratios that the description states, by joint [-]."""
     declared_actuators: Actuators | None = None
@@ -110,7 +115,7 @@ class RobotModel:
     position_limits: tuple[PositionLimit, ...] = ()
     """Joint limits."""
     collisions: Collisions = NO_COLLISIONS
-    """Solids that may touch each other, see `with_self_collision`."""
+    """Solids that may touch the ground, see `with_body_contacts`, and each other."""
     notes: tuple[str, ...] = ()
     """Choices of the loader where the description states nothing, as sentences."""
     constraints: tuple[Constraint, ...] = ()
@@ -120,7 +125,7 @@ class RobotModel:
         model = self.pinocchio_model
         check_unique('joint', list(model.names))
         check_actuated_joints(model, self.joint_names)
-        check_contact_points(model, self.contact_points, self.body_points)
+        check_contact_points(model, self.contact_points)
         check_joint_numbers(self.name, model)
         check_masses(self.name, model)
         check_position_limits(model, self.position_limits)
@@ -175,14 +180,17 @@ class RobotModel:
 
     @checked
     def with_body_contacts(
-        self, links: Iterable[str] | None = None, most: int = MOST, edge_radius: float = 0.0
+        self,
+        links: Iterable[str] | None = None,
+        most: int = MOST_CORNERS,
+        edge_radius: float = 0.0,
     ) -> RobotModel:
-        """Return the robot with contact points on the collision geometry of its links.
+        """Return the robot whose links touch the ground with their collision geometry.
 
         Args:
             links: names of links, which replace those of a call before; None: all that move, have
                 collision geometry and are no feet.
-            most: largest number of corners of one moving body; `approximations` has the error.
+            most: largest number of corners of the hull of a mesh; `approximations` has the error.
             edge_radius: boxes have edges of this radius [m]: they roll over them smoothly.
 
         Raises:
@@ -190,12 +198,19 @@ class RobotModel:
             UnknownName: a link without collision geometry.
             RobotDescriptionError: a mesh that cannot be read, or without a convex hull.
         """
+        if isinstance(most, bool) or not isinstance(most, int) or most < LEAST_CORNERS:
+            raise InvalidInput(f'most = {shown(most)}: expected an integer >= {LEAST_CORNERS}')
+        if not 0.0 <= real_number('edge_radius', edge_radius) < np.inf:
+            raise InvalidInput(
+                f'edge_radius = {shown(edge_radius)} m: expected a finite value >= 0'
+            )
+        model = self.pinocchio_model
+        solids = solids_of(
+            model, self.description, self.package_dirs, self.contact_points, most, edge_radius
+        )
         feet = {point.frame for point in self.contact_points}
-        points, approximations = body_contacts(
-            self.pinocchio_model, self.description, self.package_dirs, links, feet, most,
-            edge_radius,
-        )  # fmt: skip
-        return replace(self, body_points=points, approximations=approximations)
+        grounded = grounded_solids(model, solids, links, feet)
+        return replace(self, collisions=replace(self.collisions, solids=solids, grounded=grounded))
 
     def with_self_collision(
         self, links: LinkPairs | None = None, srdf: str | Path | None = None, most: int = MOST_MET
@@ -213,8 +228,9 @@ class RobotModel:
             RobotDescriptionError: an SRDF or a mesh that cannot be read.
         """
         model, q = self.pinocchio_model, self.references[STANDING]
-        collisions = self_collisions(model, self.solids, q, links, srdf, most)
-        return replace(self, collisions=collisions)
+        solids = self.collisions.solids or self.solids
+        collisions = self_collisions(model, solids, q, links, srdf, most)
+        return replace(self, collisions=replace(collisions, grounded=self.collisions.grounded))
 
     def with_actuators(self, actuators: Actuators | None = None, **changes: Values) -> RobotModel:
         """Return the robot with other actuators, given as a whole, by fields of them, or both.
@@ -275,10 +291,18 @@ class RobotModel:
         """Residuals and Jacobians of its constraints."""
         return ClosedLoops(self.pinocchio_model, self.constraints)
 
+    @cached_property
+    def body_points(self) -> tuple[ContactPoint, ...]:
+        """Corners of the solids that the ground may touch, as spheres."""
+        solids, places = self.collisions.solids, self.collisions.grounded_places
+        return tuple(point for k in places for point in corner_points(solids[k]))
+
     @property
-    def candidates(self) -> tuple[ContactPoint, ...]:
-        """All spheres that the ground may touch: contact points, then body points."""
-        return self.contact_points + self.body_points
+    def approximations(self) -> tuple[Approximation, ...]:
+        """What stands for collision geometry that touches the ground, where that is not exact."""
+        solids, places = self.collisions.solids, self.collisions.grounded_places
+        found = (approximation_of(solids[k]) for k in places)
+        return tuple(one for one in found if one is not None)
 
     @cached_property
     def feet(self) -> tuple[Foot, ...]:
@@ -449,7 +473,7 @@ class RobotModel:
         return tuple(self.references)
 
     def reference_configuration(self, name: str = STANDING) -> Array:
-        """Return a reference pose whose lowest contact point is on z = 0, q of shape (nq,).
+        """Return a reference pose whose lowest point is on z = 0, q of shape (nq,).
 
         A robot with a fixed base, or without contact points, keeps the base where it is.
 
@@ -458,7 +482,8 @@ class RobotModel:
         """
         if not isinstance(name, str) or name not in self.references:
             raise UnknownName(f'reference pose of robot {self.name}', name, self.references)
-        return placed_on_ground(self.pinocchio_model, self.candidates, self.references[name])
+        points = (*self.contact_points, *self.body_points)
+        return placed_on_ground(self.pinocchio_model, points, self.references[name])
 
     @property
     def default_gains(self) -> Gains:

@@ -70,7 +70,7 @@ def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
         f'<visual><geometry>{geometry}</geometry></visual>'
         f'<collision><geometry>{geometry}</geometry></collision></link></robot>',
         feet=(),
-    ).with_body_contacts()
+    )
 
 
 # ----------------------------------------------------------------------------------- joined robots
@@ -221,17 +221,9 @@ def joined(
         contact_points=tuple(
             part.qualified(point) for part in parts for point in part.robot.contact_points
         ),
-        body_points=tuple(
-            part.qualified(point) for part in parts for point in part.robot.body_points
-        ),
         references={
             pose: np.concatenate([_pose(part.robot, pose) for part in parts]) for pose in poses
         },
-        approximations=tuple(
-            replace(one, joint=part.qualified_name(one.joint))
-            for part in parts
-            for one in part.robot.approximations
-        ),
         declared_actuators=Actuators(
             joint_names=joints,
             **{
@@ -276,11 +268,13 @@ def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) ->
     """Return the solids of all robots, the pairs of each and, if wanted, those between them."""
     solids: list[tuple[Solid, ...]] = []
     pairs: list[tuple[str, str]] = []
+    grounded: list[str] = []
     for part in parts:
         own = part.robot.collisions
         chosen = own.solids or (part.robot.solids if against_each_other else ())
         solids.append(tuple(map(part.qualified, chosen)))
         pairs += [(part.qualified_name(a), part.qualified_name(b)) for a, b in own.pairs]
+        grounded += map(part.qualified_name, own.grounded)
     if against_each_other:
         pairs += [
             (a.name, b.name)
@@ -289,7 +283,7 @@ def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) ->
             for b in other
             if a.joint != b.joint  # the world, for what is fixed to it of both
         ]
-    return Collisions(tuple(chain.from_iterable(solids)), tuple(pairs), most)
+    return Collisions(tuple(chain.from_iterable(solids)), tuple(pairs), most, tuple(grounded))
 
 
 # ---------------------------------------------------------------- the robots of a world one by one
@@ -312,7 +306,7 @@ class RobotPart:
     joints: slice
     """Its actuated joints among all, in efforts and commands."""
     candidates: IndexArray
-    """Its contact points, then its body points: indices into `candidates` of all."""
+    """Its contact points: indices into those of all."""
 
     @property
     def prefix(self) -> str:
@@ -335,17 +329,16 @@ def parts_of(robot: RobotModel) -> tuple[RobotPart, ...]:
     """Return the robots that were joined, or the one that is alone, in the order of q."""
     alone = [('', robot)]
     named = [(p.name, p.robot) for p in robot.parts] if isinstance(robot, JoinedRobots) else alone
-    feet, body = 0, len(robot.contact_points)  # points of the bodies stand behind those of feet
+    feet = 0
     first = np.zeros(3, dtype=int)
     parts = []
     for number, (name, own) in enumerate(named):
         last = first + (own.nq, own.nv, own.n_joints)
-        n_feet, n_body = len(own.contact_points), len(own.body_points)
-        candidates = np.r_[feet : feet + n_feet, body : body + n_body].astype(np.intp)
+        candidates = np.arange(feet, feet + len(own.contact_points), dtype=np.intp)
         candidates.setflags(write=False)
         q, v, joints = map(slice, first.tolist(), last.tolist())
         parts.append(RobotPart(number, name, own, q, v, joints, candidates))
-        first, feet, body = last, feet + n_feet, body + n_body
+        first, feet = last, feet + len(own.contact_points)
     return tuple(parts)
 
 

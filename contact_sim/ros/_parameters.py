@@ -57,8 +57,9 @@ class NodeParameters(FrameParameters, RobotParameters):
         live=True,
     )  # fmt: skip
     contact_links: tuple[str, ...] = parameter(
-        (), '', 'links that touch with their collision geometry, too; all: every one that moves'
-    )
+        (), '', 'links that touch with their collision geometry, too; all: every one that moves; '
+        'none: only the feet touch; empty: those that are above the feet in the standing pose'
+    )  # fmt: skip
     joint_limits: bool = parameter(
         True, '', 'joints stop at the position limits of the URDF; mimic joints follow in any case'
     )
@@ -76,7 +77,7 @@ class NodeParameters(FrameParameters, RobotParameters):
         False, '', 'robots and loose bodies of `robots` may touch each other'
     )
     pair_contacts: int = parameter(
-        32, '', 'contacts between bodies that there may be at once; of more the nearest are kept',
+        32, '', 'contacts of bodies that there may be at once; of more the nearest are kept',
         at_least=1, at_most=1000,
     )  # fmt: skip
     end_on_contact: tuple[str, ...] = parameter(

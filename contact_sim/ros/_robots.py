@@ -35,6 +35,8 @@ LOOSE = {'box': 4, 'ball': 2}
 """Numbers of a loose body: its sizes and its mass."""
 ALL = 'all'
 """In `contact_links`: every link that moves and has collision geometry."""
+NONE = 'none'
+"""In `contact_links`: no link but the feet."""
 NAMING = (
     'feet', 'contact_links', 'self_collision', 'actuated_joints', 'effort_joints', 'poses',
 )  # fmt: skip
@@ -200,7 +202,7 @@ def loaded_robot(settings: Settings) -> RobotModel:
     known = [f'{entry.name}{SEPARATOR}' for entry in entries]
     for parameter_name in NAMING:
         for name in getattr(common, parameter_name):
-            if name != ALL and not name.startswith(tuple(known)):
+            if name not in (ALL, NONE) and not name.startswith(tuple(known)):
                 raise UnknownName(f'robot before a name in {parameter_name}', name, known)
     robots = {}
     for entry in entries:
@@ -219,7 +221,7 @@ def loaded_robot(settings: Settings) -> RobotModel:
 def _own_names(entry: RobotEntry, names: Iterable[str]) -> tuple[str, ...]:
     """Return those of the names that are of one robot, as it has them alone."""
     before = f'{entry.name}{SEPARATOR}'
-    own = (name for name in names if name == ALL or name.startswith(before))
+    own = (name for name in names if name in (ALL, NONE) or name.startswith(before))
     return tuple(':'.join(word.removeprefix(before) for word in name.split(':')) for name in own)
 
 
@@ -231,13 +233,18 @@ def _loaded(source: str, names: Mapping[str, Sequence[str]], settings: Settings)
         replace(limit, restitution=0.0 if limit.holds else common.joint_limit_restitution)
         for limit in (robot.position_limits if common.joint_limits else ())
     )
-    if links:
-        chosen = None if ALL in links else links
-        robot = robot.with_body_contacts(chosen, edge_radius=common.contact_edge_radius)
+    solids = robot.collisions.solids
+    chosen = [solids[k].frame for k in robot.collisions.grounded_places]
+    if links or (chosen and common.contact_edge_radius > 0.0):
+        touching: Sequence[str] | None = links or list(dict.fromkeys(chosen))
+        if ALL in links or NONE in links:
+            touching = None if ALL in links else ()
+        robot = robot.with_body_contacts(touching, edge_radius=common.contact_edge_radius)
+    robot = replace(robot, collisions=replace(robot.collisions, most=common.pair_contacts))
     if pairs:
-        touching = None if ALL in pairs else [_link_pair(pair) for pair in pairs]
+        meeting = None if ALL in pairs else [_link_pair(pair) for pair in pairs]
         srdf = common.srdf_path or None
-        robot = robot.with_self_collision(touching, srdf, common.pair_contacts)
+        robot = robot.with_self_collision(meeting, srdf, common.pair_contacts)
     return robot
 
 

@@ -226,15 +226,15 @@ class SimulationNode(Node):
             info(note)
         for approximation in robot.approximations:
             info(
-                f'contact points on what {approximation.joint} moves: {approximation.points}, '
-                f'which leave out up to {approximation.error:.2g} m of its collision geometry'
+                f'{approximation.geometry} touches the ground as {approximation.stands}, which '
+                f'leaves out up to {approximation.error:.2g} m'
             )
         rates = vars(settings['publish_rate']).items()
         info('messages per second: ' + ', '.join(f'{name} {rate:g}' for name, rate in rates))
         for line in self.parameters.unknown():
             log.warning(shortened(line))
-        if robot.floating_base and not robot.candidates:
-            log.warning('the robot has no contact points and will fall; set the parameter feet')
+        if robot.floating_base and not (robot.contact_points or robot.collisions.grounded):
+            log.warning('nothing of the robot touches the ground: it will fall; set feet')
 
     # ---------------------------------------------------------------- changes of parameters
 

@@ -142,7 +142,7 @@ class ContactFlags(Sensor[ContactValues]):
     @cached_property
     def _points(self) -> Array:
         """1 where a contact point belongs to a foot, shape (feet, candidates)."""
-        member = np.zeros((len(self._names), len(self.robot.candidates)))
+        member = np.zeros((len(self._names), len(self.robot.contact_points)))
         for row, foot in enumerate(self.robot.feet):
             member[row, list(foot.points)] = 1.0
         return member
@@ -300,7 +300,7 @@ class FootForces(Sensor[ForceValues]):
         feet, contacts, pairs = self._parts, report.contacts, report.pairs
         force, torque = np.zeros((len(feet), 3)), np.zeros((len(feet), 3))
         forces, positions = contacts.force, contacts.position
-        features = len(forces) // max(1, len(self.robot.candidates))
+        features = len(forces) // max(1, len(self.robot.contact_points))
         for row, (foot, links) in enumerate(zip(feet, self._links, strict=True)):
             acting = [
                 (forces[k], positions[k])

@@ -153,7 +153,7 @@ class StepReport:
 
     @property
     def contacts(self) -> ContactReport:
-        """Forces, positions, gaps, velocities and modes of the contacts with the ground."""
+        """Forces, positions, gaps, velocities and modes of the contact points on the ground."""
         context = self._context
         return ContactReport(
             self._buffer, context.on_ground, context.names, context.sizes.features
@@ -161,7 +161,7 @@ class StepReport:
 
     @cached_property
     def pairs(self) -> PairReport:
-        """The contacts between bodies that acted in the step, see `robot.with_self_collision`."""
+        """Contacts of bodies with the ground and each other, see `robot.with_body_contacts`."""
         return PairReport(self._buffer, self._context.sizes, self._context.collisions)
 
     @cached_property
@@ -389,7 +389,7 @@ def foot_groups(work: Workspace) -> ContactGroups:
 
 def link_groups(work: Workspace) -> ContactGroups:
     """Return the contacts by link; torques are about the origins of the joints."""
-    points, solids = work.robot.candidates, work.robot.collisions.solids
+    points, solids = work.robot.contact_points, work.robot.collisions.solids
     joints = [point.joint for point in points] + [solid.joint for solid in solids]
     names = list(dict.fromkeys(joints))
     groups, offsets = [names.index(joint) for joint in joints], [np.zeros(3) for _ in names]
@@ -524,7 +524,7 @@ def group_values(buffer, numbers, indices, layout, of_contact, of_solid, body, o
         k = PAIR_NUMBERS * pair_of(vector(step, f.FEATURE_START)[i])
         if k >= 0:
             for side in range(2):
-                group = of_solid[pairs[k + side]]
+                group = of_solid[pairs[k + side]] if pairs[k + side] >= 0 else -1
                 if group >= 0:
                     add_contact(step, i, 1.0 - 2.0 * side, gap_start[i], out[group])
     return out
@@ -558,9 +558,10 @@ def add_contact(step, i, sign, gap, row):
 
 
 class PairReport(ContactTable):
-    """Contacts between nearby bodies at the start of the step, one row each.
+    """Contacts of nearby bodies at the start of the step, with each other and with the ground.
 
-    Forces are those of the second body on the first, velocities those of the first on the second.
+    Forces are those of the second body on the first, velocities those of the first on the second;
+    the ground is the second one.
 
     Args:
         buffer: step data.
@@ -576,9 +577,10 @@ class PairReport(ContactTable):
         features = self._field('feature_start')
         near = features != NO_FEATURE
         self._slots = self._slots[near]
-        self.solids: Indices = collisions.ordered[features[near].astype(np.int64) // CONTACTS]
-        """First and second solid of each contact, indices into `robot.collisions.solids`, (n, 2).
-        """
+        pairs = features[near].astype(np.int64) // CONTACTS
+        self.solids: Indices = collisions.solids_of_pairs[pairs]
+        """First and second solid of each contact, indices into `robot.collisions.solids`, (n, 2);
+        −1 is the ground."""
 
     def __len__(self) -> int:
         """Return the number of contacts."""
@@ -586,9 +588,9 @@ class PairReport(ContactTable):
 
     @property
     def names(self) -> tuple[tuple[str, str], ...]:
-        """Names of both solids of each contact, length n."""
-        solids = self._collisions.solids
-        return tuple((solids[i].name, solids[j].name) for i, j in self.solids.tolist())
+        """Names of both solids of each contact, the second 'ground' for the ground, length n."""
+        names = [*(solid.name for solid in self._collisions.solids), 'ground']
+        return tuple((names[i], names[j]) for i, j in self.solids.tolist())
 
     @property
     def position(self) -> Array:
@@ -611,7 +613,7 @@ class PairReport(ContactTable):
         −1 where it is the second one, 0 for the others, shape (n,).
         """
         names = set(links)
-        chosen = np.array([solid.frame in names for solid in self._collisions.solids])
+        chosen = np.array([*(solid.frame in names for solid in self._collisions.solids), False])
         first, second = chosen[self.solids].T
         pushed: Array = first.astype(float) - second.astype(float)
         return pushed
@@ -707,23 +709,33 @@ class TouchGuard:
     """
 
     def __init__(self, robot: RobotModel, links: Iterable[str]) -> None:
+        model, collisions = robot.pinocchio_model, robot.collisions
         parts: dict[str, list[int]] = {}
-        for k, point in enumerate(robot.candidates):
-            for name in {point.frame, link_of(robot.pinocchio_model, point.frame)}:
+        for k, point in enumerate(robot.contact_points):
+            for name in {point.frame, link_of(model, point.frame)}:
                 parts.setdefault(name, []).append(k)
+        solids: dict[str, list[int]] = {}
+        for place in collisions.grounded_places.tolist():
+            solids.setdefault(collisions.solids[place].frame, []).append(place)
         chosen = as_tuple('end_on_contact', links, 'a list of names of links')
         for name in chosen:
-            if name not in parts:
-                raise UnknownName('link with contact points', name, parts)
-        self._candidates = len(robot.candidates)
-        self._parts = {name: parts[name] for name in chosen}
+            if name not in parts | solids:
+                raise UnknownName('link that touches the ground', name, parts | solids)
+        self._candidates = len(robot.contact_points)
+        self._parts = {name: (parts.get(name, []), solids.get(name, [])) for name in chosen}
 
     def touch(self, report: StepReport) -> Touch | None:
         """Return the link with the largest normal force, or None if none has any."""
         if not self._parts:
             return None
         force = report.contacts.normal_force.reshape(self._candidates, -1).clip(min=0.0)
-        pressing = {name: float(force[points].sum()) for name, points in self._parts.items()}
+        pairs = report.pairs
+        on_ground = pairs.normal_force.clip(min=0.0) * (pairs.solids[:, 1] < 0)
+        pressing = {
+            name: float(force[points].sum())
+            + float(on_ground[np.isin(pairs.solids[:, 0], solids)].sum())
+            for name, (points, solids) in self._parts.items()
+        }
         link = max(pressing, key=pressing.__getitem__)
         if pressing[link] <= 0.0:
             return None

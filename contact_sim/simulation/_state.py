@@ -146,15 +146,16 @@ def _turned(q: Array, normal: Array) -> Array:
 
 def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) -> None:
     """Move the base along `up` until the lowest foot touches."""
-    if not robot.candidates:
+    points = (*robot.contact_points, *robot.body_points)
+    if not points:
         return
     model = robot.pinocchio_model
     data = model.createData()
     pin.forwardKinematics(model, data, q)
     centres = np.array([
-        data.oMi[model.getJointId(point.joint)].act(point.offset) for point in robot.candidates
+        data.oMi[model.getJointId(point.joint)].act(point.offset) for point in points
     ])  # fmt: skip
-    radii = np.array([point.radius for point in robot.candidates])
+    radii = np.array([point.radius for point in points])
     if terrain.kind in FACETED:
         # from above, each time by the gap of the nearest sphere, which leaves no facet in between
         over = [terrain.height(x, y) for x, y, _ in centres]

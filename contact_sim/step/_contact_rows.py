@@ -16,6 +16,7 @@ from contact_sim._types import Indices
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import front, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import add_pair_impulse, add_pair_velocity, two_branches
+from contact_sim.collision._contact_slots import NO_FEATURE
 from contact_sim.solvers._cone_problem import IMMOVABLE, MAX_ITERATIONS, ConeWork, Rows
 from contact_sim.solvers._delassus import EVERYWHERE
 from contact_sim.solvers._jit import kernel
@@ -39,12 +40,13 @@ ROUNDING = 1e-12
 def row_velocities(jacobian_transposed, contacts, intervals, dof_parent, v, u):
     """Fill u = J v, rows (t1, t2, n) per contact, then the interval rows, along their branches.
 
-    `contacts` is (leaf_dof, feature, pairs): last dof of the joint that carries each contact with
-    the ground; what each slot holds, (nc,); the branches of each pair (collision/_body_pairs.py).
+    `contacts` is (leaf_dof, feature, pairs, last): last dof of the joint that carries each contact
+    point; what each slot holds, (nc,); the branches of each pair (collision/_body_pairs.py); how
+    many contacts may be in use, see `in_use`.
     `intervals` are the last dof of every interval row, EVERYWHERE if it has entries on several
     branches, and the dof at which its entries have ended, (ns,) each.
     """
-    (leaf_dof, feature, pairs), (interval_dof, interval_end) = contacts, intervals
+    (leaf_dof, feature, pairs, last), (interval_dof, interval_end) = contacts, intervals
     nc = feature.shape[0]
     # ground contacts: from the leaf of the branch to the root
     for i in range(leaf_dof.shape[0]):
@@ -58,11 +60,13 @@ def row_velocities(jacobian_transposed, contacts, intervals, dof_parent, v, u):
             k = dof_parent[k]
         u[r], u[r + 1], u[r + 2] = a, b, c
     # body contacts: both branches, down to the dof where they meet
-    for i in range(leaf_dof.shape[0], nc):
+    for i in range(leaf_dof.shape[0], last):
         a, b, meet = two_branches(pairs, feature[i])
         u[3 * i] = u[3 * i + 1] = u[3 * i + 2] = 0.0
         add_pair_velocity(jacobian_transposed, (a, meet), dof_parent, v, i, u)
         add_pair_velocity(jacobian_transposed, (b, meet), dof_parent, v, i, u)
+    for r in range(3 * last, 3 * nc):
+        u[r] = 0.0
     # interval rows: the dofs of one branch, or all
     for s in range(interval_dof.shape[0]):
         k, total = last_dof(interval_dof[s], dof_parent), 0.0
@@ -75,7 +79,7 @@ def row_velocities(jacobian_transposed, contacts, intervals, dof_parent, v, u):
 @kernel
 def generalized_impulse(jacobian_transposed, contacts, intervals, dof_parent, impulse, out):
     """Fill out = Jᵀ λ, shape (nv,); arguments as in `row_velocities`, λ in place of u."""
-    (leaf_dof, feature, pairs), (interval_dof, interval_end) = contacts, intervals
+    (leaf_dof, feature, pairs, last), (interval_dof, interval_end) = contacts, intervals
     nc = feature.shape[0]
     for k in range(out.shape[0]):
         out[k] = 0.0
@@ -93,7 +97,7 @@ def generalized_impulse(jacobian_transposed, contacts, intervals, dof_parent, im
             )
             k = dof_parent[k]
     # body contacts
-    for i in range(leaf_dof.shape[0], nc):
+    for i in range(leaf_dof.shape[0], last):
         a, b, meet = two_branches(pairs, feature[i])
         add_pair_impulse(jacobian_transposed, (a, meet), dof_parent, impulse, i, out)
         add_pair_impulse(jacobian_transposed, (b, meet), dof_parent, impulse, i, out)
@@ -244,7 +248,7 @@ def collect_rows(active, interval_active, contacts, interval_dof, island, row_of
     """
     of_contact, of_interval, chosen = island
     nc, n, leaf_dof = active.shape[0], 0, contacts[0]
-    for i in range(nc):
+    for i in range(contacts[3]):
         if active[i] > 0.0 and (chosen == ALL_ISLANDS or of_contact[i] == chosen):
             leaf = leaf_dof[i] if i < leaf_dof.shape[0] else EVERYWHERE
             for row in range(3):
@@ -273,7 +277,7 @@ def collect_rows(active, interval_active, contacts, interval_dof, island, row_of
 def exclude_degenerate(data):
     """Mark the active contacts as DEGENERATE whose normal velocity nothing can change."""
     active = vector(data, f.ACTIVE)
-    for i in range(active.shape[0]):
+    for i in range(contact_branches(data)[3]):
         if active[i] > 0.0:
             active[i] = activity_of(data, i)
 
@@ -281,7 +285,7 @@ def exclude_degenerate(data):
 @kernel
 def activity_of(data, i):
     """Return ACTIVE for contact i of the step, DEGENERATE where its normal row is zero."""
-    leaf_dof, feature, pairs = contact_branches(data)
+    leaf_dof, feature, pairs, _ = contact_branches(data)
     floats, on_ground = integers(data, f.FLOATS), i < leaf_dof.shape[0]
     if on_ground and leaf_dof[i] >= 0 and floats[leaf_dof[i]]:
         return ACTIVE  # a free base moves it in every direction
@@ -325,7 +329,7 @@ def normal_row_norms(data, i, lever, last, end):
 def status_with_degenerate(data, code):
     """Return the status `code`, or IMMOVABLE where a degenerate contact is in the ground."""
     active, gap = vector(data, f.ACTIVE), vector(data, f.GAP_START)
-    for i in range(active.shape[0]):
+    for i in range(contact_branches(data)[3]):
         # a status of a solve that failed, or of a stance, stays
         if active[i] == DEGENERATE and gap[i] <= 0.0 and code < MAX_ITERATIONS:
             return float(IMMOVABLE)
@@ -378,7 +382,17 @@ def contact_branches(data):
 @kernel
 def branches_with(data, feature):
     """Return the same for the features in the slots at another instant, (nc,)."""
-    return integers(data, f.LEAF_DOF), feature, integers(data, f.PAIRS)
+    leaf_dof = integers(data, f.LEAF_DOF)
+    return leaf_dof, feature, integers(data, f.PAIRS), in_use(leaf_dof, feature)
+
+
+@kernel
+def in_use(leaf_dof, feature):
+    """Return one past the last contact in use: behind it all slots of pairs are empty."""
+    last = feature.shape[0]
+    while last > leaf_dof.shape[0] and feature[last - 1] == NO_FEATURE:
+        last -= 1
+    return last
 
 
 @kernel

@@ -29,8 +29,9 @@ from contact_sim.arrays._views import (
     numbers_at,
     vector,
 )
+from contact_sim.collision._bodies_on_ground import detect_on_ground, shapes_of
 from contact_sim.collision._body_pairs import detect_pairs, fill_pair_rows, meeting_dof, pair_drift
-from contact_sim.collision._contact_slots import NO_FEATURE, clear_pool, pair_of
+from contact_sim.collision._contact_slots import CONTACTS, NO_FEATURE, clear_pool, pair_of
 from contact_sim.collision._detection import candidates_of, leaf_dof
 from contact_sim.collision._solid_contacts import place_solids
 from contact_sim.collision._surface import Ground
@@ -106,6 +107,8 @@ class Workspace:
         ties = [[joint.idx_v for joint in joints] for joints in limited]
         self._islands = islands_of(tree.dof_parent, [*ties, *self.table.coupled_dofs])
         self.robot, self.model, self.tree = robot, model, tree
+        collisions = robot.collisions
+        self._shapes = shapes_of(collisions.solids if collisions.grounded else ())
         self.sizes = self._sizes(terrain, h)
         self.names = contact_names(robot, terrain)
         self._allocate()
@@ -121,18 +124,21 @@ class Workspace:
 
     def _sizes(self, terrain: Terrain, h: float) -> Sizes:
         robot, islands, table = self.robot, self._islands, self.table
-        candidates, actuators = len(robot.candidates), robot.actuators
+        candidates, actuators = len(robot.contact_points), robot.actuators
+        collisions = robot.collisions
         return Sizes(
             nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints,
-            nc=candidates * terrain.features + robot.collisions.slots,
+            nc=candidates * terrain.features + collisions.slots,
             ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
             n_bodies=len(self.tree.kind), n_candidates=candidates,
             n_flyers=len(self.tree.free_flyer_v), n_limits=len(robot.position_limits),
             n_islands=int(islands.max(initial=0)) + 1,
             n_delay=int(actuators.delay_steps(h).max(initial=0)),
             n_lags=robot.n_joints if actuators.time_constant.any() else 0,
-            n_solids=len(robot.collisions.solids), n_pairs=len(robot.collisions.pairs),
-            n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=robot.collisions.slots,
+            n_solids=len(collisions.solids),
+            n_pairs=len(collisions.pairs) + len(collisions.grounded),
+            n_grounded=len(collisions.grounded), n_shape_numbers=len(self._shapes[0]),
+            n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=collisions.slots,
             n_constraints=len(table.constraints), nb=table.rows,
         )  # fmt: skip
 
@@ -284,8 +290,9 @@ class Workspace:
         self._of_joints = of_joints
 
     def _fill_pairs(self, robot: RobotModel, tree: Tree) -> None:
-        solids, pairs = robot.collisions.solids, robot.collisions.pairs
-        if not pairs:
+        collisions = robot.collisions
+        solids = collisions.solids
+        if not collisions.slots:
             return
         joints = [self.model.getJointId(solid.joint) for solid in solids]
         leaves = [leaf_dof(self.model.joints[j]) for j in joints]
@@ -296,8 +303,7 @@ class Workspace:
             columns = (turn @ placement.rotation).T.ravel()
             self.solid_place[i] = *columns, *(turn @ placement.translation)
             self.solid_size[i] = *solid.half, solid.radius
-        self.solid_reach[:] = np.linalg.norm(self.solid_size[:, :3], axis=1)
-        self.solid_reach[:] += self.solid_size[:, 3]
+        self.solid_reach[:] = [solid.reach for solid in solids]
         self.solid_island[:] = solid_islands(robot, self._islands)
         self.pair_groups[:] = np.ravel(pair_groups(robot, self._islands))
         rows = self.pairs.reshape(-1, PAIR_NUMBERS)
@@ -305,7 +311,13 @@ class Workspace:
             meeting = meeting_dof(tree.dof_parent, leaves[i], leaves[j])
             rows[k] = i, j, leaves[i], leaves[j], meeting
             self.pair_weight[k] = self._of_joints[joints[i]] + self._of_joints[joints[j]]
-        self.pair_search[:] = find_pairs.address, find_pair_drift.address
+        # a solid and the ground: entries on one branch
+        for k, i in enumerate(collisions.grounded_places.tolist(), len(collisions.pairs)):
+            rows[k] = i, -1, leaves[i], -1, -1
+            self.pair_weight[k] = self._of_joints[joints[i]]
+        if collisions.grounded:
+            self.shapes[:], self.shape_begin[:] = self._shapes
+        self.pair_search[:] = find_pairs.address, find_pair_drift.address, len(collisions.pairs)
 
     def fill_constraints(self) -> None:
         """Write the numbers of the constraints in `table`."""
@@ -353,7 +365,7 @@ def joints_of(robot: RobotModel, limit: PositionLimit) -> list[Any]:
 
 def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:
     """Return a name for every contact: that of its contact point, with the feature if several."""
-    points, several = robot.candidates, terrain.features > 1
+    points, several = robot.contact_points, terrain.features > 1
     return tuple(
         f'{point.name}/{feature}' if several else point.name
         for point in points
@@ -418,10 +430,10 @@ def store_contact_memory(rows, frame, row_of, n, memory):
 
 @kernel
 def ground_of(data):
-    """Return the ground in the arrays of a step."""
-    kind, features, address, length, search, bend, _, _ = integers(data, f.GROUND)
+    """Return the ground in the arrays of a step, see `ground_indices`."""
+    kind, features, address, length, search, bend, edges, _, _ = integers(data, f.GROUND)
     relief = numbers_at(address, length)
-    return Ground(kind, vector(data, f.TERRAIN), relief, search, bend, features)
+    return Ground(kind, vector(data, f.TERRAIN), relief, search, bend, features, edges)
 
 
 @kernel
@@ -429,17 +441,44 @@ def fill_ground_coefficients(data, position, feature):
     """Fill friction and restitution of the contacts at `position` (nc, 3)."""
     ground = integers(data, f.GROUND)
     defaults = (vector(data, f.DEFAULT_FRICTION), vector(data, f.DEFAULT_RESTITUTION))
+    last = contact_branches(data)[3]
     fill_coefficients(
-        numbers_at(ground[6], ground[7]), position,
-        (feature, integers(data, f.LEAF_DOF).shape[0]), defaults, vector(data, f.FRICTION),
-        vector(data, f.RESTITUTION),
+        numbers_at(ground[7], ground[8]), position,
+        (feature, integers(data, f.LEAF_DOF).shape[0], float(CONTACTS) * ground_pairs(data)[0]),
+        defaults, vector(data, f.FRICTION)[:last], vector(data, f.RESTITUTION)[:last],
     )  # fmt: skip
 
 
 # --- Contacts between bodies.
 #
-# Their search is compiled once and called by address, as that over facets is: few simulations
-# declare pairs of bodies that may touch.
+# Their search is compiled once and called by address, as that over facets is: it is the same for
+# all models.
+
+NEAR_LEAST, NEAR_SPEED = 0.005, 5.0
+"""Gap up to which contacts of bodies with the ground are found: at least [m], and what a body
+travels in a step at this speed [m/s]."""
+
+
+@kernel
+def near_ground(data):
+    """Return the gap up to which contacts of bodies with the ground are found [m]."""
+    return max(NEAR_LEAST, NEAR_SPEED * vector(data, f.TIME_STEP)[0])
+
+
+@kernel
+def ground_pairs(data):
+    """Return the first pair of a body with the ground, and one past the last."""
+    return integers(data, f.PAIR_SEARCH)[2], integers(data, f.PAIRS).shape[0] // PAIR_NUMBERS
+
+
+@kernel
+def pool_of(data):
+    """Return the pool of slots, see _contact_slots.py."""
+    return (
+        integers(data, f.LEAF_DOF).shape[0], integers(data, f.PAIR_COUNTS),
+        matrix(data, f.POSITION), frames(data, f.FRAME), vector(data, f.GAP),
+        vector(data, f.FEATURE),
+    )  # fmt: skip
 
 
 @kernel
@@ -452,25 +491,33 @@ def find_pair_contacts(data):
 
 @pointer(types.void(NUMBERS, INDICES, INDICES))
 def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
-    """Detect contacts between bodies; the arrays of a step by their addresses."""
+    """Detect contacts of bodies; the arrays of a step by their addresses."""
     data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
-    place = matrix(data, f.SOLID_POSE)
-    # placements of the solids, then broad phase over islands and pairs, then contact points
+    place, pool, pairs = matrix(data, f.SOLID_POSE), pool_of(data), integers(data, f.PAIRS)
+    of_ground = ground_pairs(data)
+    clear_pool(pool)
+    # with the ground
+    if of_ground[0] < of_ground[1]:
+        own = (
+            integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), place,
+            vector(data, f.SOLID_REACH), vector(data, f.SHAPES), integers(data, f.SHAPE_BEGIN),
+            matrix(data, f.GROUND_EDGES),
+        )  # fmt: skip
+        detect_on_ground(
+            ground_of(data), matrix(data, f.POSE), own, pairs, of_ground, near_ground(data), pool
+        )
+    if of_ground[0] == 0:
+        return
+    # with each other: placements of all, then broad phase over islands and pairs
     place_solids(
         matrix(data, f.POSE), integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), place
     )
-    pool = (
-        integers(data, f.LEAF_DOF).shape[0], integers(data, f.PAIR_COUNTS),
-        matrix(data, f.POSITION), frames(data, f.FRAME), vector(data, f.GAP),
-        vector(data, f.FEATURE),
-    )  # fmt: skip
     solids = (
         place, matrix(data, f.SOLID_SIZE), vector(data, f.SOLID_REACH),
         integers(data, f.SOLID_ISLAND),
     )  # fmt: skip
     detect_pairs(
-        solids, integers(data, f.PAIRS), integers(data, f.PAIR_GROUPS),
-        matrix(data, f.ISLAND_BOX), pool,
+        solids, pairs, integers(data, f.PAIR_GROUPS), matrix(data, f.ISLAND_BOX), pool
     )  # fmt: skip
 
 
@@ -517,12 +564,20 @@ def find_pair_drift(numbers: Any, indices: Any, layout: Any) -> None:
     """Fill `pair_drift`; the arrays of a step by their addresses."""
     data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
     place, size = matrix(data, f.SOLID_POSE), matrix(data, f.SOLID_SIZE)
+    # placed at the last search only where it was needed
+    place_solids(
+        matrix(data, f.POSE), integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), place
+    )
+    terrain = (
+        ground_of(data), vector(data, f.SHAPES), integers(data, f.SHAPE_BEGIN),
+        matrix(data, f.GROUND_EDGES), vector(data, f.SOLID_REACH), near_ground(data),
+    )  # fmt: skip
     motion = (
         matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), vector(data, f.ORIGIN),
         vector(data, f.GRAVITY),
     )  # fmt: skip
     pair_drift(
-        (place, size, integers(data, f.SOLID_BODY)), motion, integers(data, f.PAIRS),
+        (place, size, integers(data, f.SOLID_BODY)), motion, integers(data, f.PAIRS), terrain,
         vector(data, f.FEATURE)[integers(data, f.LEAF_DOF).shape[0] :],
         vector(data, f.PAIR_DRIFT),
     )  # fmt: skip
@@ -532,8 +587,8 @@ def find_pair_drift(numbers: Any, indices: Any, layout: Any) -> None:
 def pair_contact_rows(data):
     """Fill J and the reference weights of the contacts between bodies."""
     contacts = contact_branches(data)
-    first, nc = contacts[0].shape[0], contacts[1].shape[0]
-    if first == nc:
+    first, last = contacts[0].shape[0], contacts[3]
+    if first == last:
         return
     fill_pair_rows(
         matrix(data, f.COLUMNS), vector(data, f.ORIGIN), contacts, integers(data, f.DOF_PARENT),
@@ -541,10 +596,30 @@ def pair_contact_rows(data):
         matrix(data, f.JACOBIAN_TRANSPOSED),
     )  # fmt: skip
     weight, of_pair = vector(data, f.INVERSE_WEIGHT), vector(data, f.PAIR_WEIGHT)
-    for i in range(first, nc):
+    for i in range(first, last):
         pair = pair_of(contacts[1][i])
         for row in range(3 * i, 3 * i + 3):
             weight[row] = of_pair[pair] if pair >= 0 else 0.0
+
+
+@kernel
+def clear_contacts(data, first, last):
+    """Clear what a step fills of contacts whose slots are no longer in use."""
+    jacobian = matrix(data, f.JACOBIAN_TRANSPOSED)
+    force, velocity = matrix(data, f.CONTACT_FORCE), matrix(data, f.CONTACT_VELOCITY)
+    for i in range(first, last):
+        vector(data, f.ACTIVE)[i] = vector(data, f.RESTITUTION_BIAS)[i] = 0.0
+        vector(data, f.NORMAL_FORCE)[i] = vector(data, f.SLIP_SPEED)[i] = 0.0
+        vector(data, f.CONTACT_MODE)[i] = OPEN
+        vector(data, f.FRICTION)[i] = vector(data, f.DEFAULT_FRICTION)[i]
+        vector(data, f.RESTITUTION)[i] = vector(data, f.DEFAULT_RESTITUTION)[i]
+        for a in range(3):
+            row, force[i, a], velocity[i, a] = 3 * i + a, 0.0, 0.0
+            vector(data, f.U_START)[row] = vector(data, f.U_FREE)[row] = 0.0
+            vector(data, f.U_NEXT)[row] = vector(data, f.BIAS)[row] = 0.0
+            vector(data, f.IMPULSE)[row] = 0.0
+            for k in range(jacobian.shape[0]):
+                jacobian[k, row] = 0.0
 
 
 # --- The report of contacts: force, velocity, slip and mode, from λ and u⁺.
@@ -558,7 +633,7 @@ def describe_contacts(data):
     force, velocity = matrix(data, f.CONTACT_FORCE), matrix(data, f.CONTACT_VELOCITY)
     normal_force, slip_speed = vector(data, f.NORMAL_FORCE), vector(data, f.SLIP_SPEED)
     mode, per_step = vector(data, f.CONTACT_MODE), 1.0 / vector(data, f.TIME_STEP)[0]
-    for i in range(mode.shape[0]):
+    for i in range(contact_branches(data)[3]):
         r = 3 * i
         for k in range(3):
             # f = Rᵀ λ / h and Rᵀ u⁺ in world axes, R the rows (t1, t2, n) of the frame

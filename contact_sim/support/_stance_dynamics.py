@@ -353,13 +353,14 @@ def _contacts(
     robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terrain
 ) -> tuple[Array, Array, Array, Array]:
     """Return J, J̇ v, positions and frames of all contact points; `data` has v̇ = 0."""
-    spheres, slots = candidates_of(robot), terrain.features * len(robot.candidates)
+    spheres, slots = candidates_of(robot), terrain.features * len(robot.contact_points)
     candidates = spheres.joint, spheres.offset, spheres.radius
     pose = np.array([[*M.rotation.flatten('F'), *M.translation] for M in data.oMi])
     position, frame, gap = np.zeros((slots, 3)), np.zeros((slots, 3, 3)), np.zeros(slots)
     feature, drift = np.zeros(slots), np.zeros(3 * slots)
     ground = Ground(
-        terrain.kind, terrain.data, terrain.relief, *addresses_of(terrain.kind), terrain.features
+        terrain.kind, terrain.data, terrain.relief, *addresses_of(terrain.kind)[:2],
+        terrain.features, 0,
     )  # fmt: skip
     detect(ground, pose, *candidates, position, frame, gap, feature)
     parent = np.array(list(data.parents_fromRow)[: model.nv], dtype=np.int64)

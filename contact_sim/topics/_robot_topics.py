@@ -381,8 +381,8 @@ class RobotTopics:
             return wrenches(step.stamp, frames, forces.truth(self.report))
 
         def contacts(_: Step) -> list[Message]:
-            force = self.report.contacts.normal_force.reshape(len(robot.candidates), -1)
-            flags = [int((force[list(link.points)] > 0.0).any()) for link in links]
+            pairs = self.report.pairs
+            flags = [int(pairs.load_on([link.frame]) > 0.0) for link in links]
             return [labelled(names, flags)]
 
         return [
@@ -391,11 +391,10 @@ class RobotTopics:
 
 
 def touching_links(robot: RobotModel) -> tuple[Foot, ...]:
-    """Return the links with body contacts; their points are indices into `robot.candidates`."""
-    points: dict[tuple[str, str], list[int]] = {}
-    for k, point in enumerate(robot.body_points, len(robot.contact_points)):
-        points.setdefault((point.frame, point.joint), []).append(k)
-    return tuple(Foot(link, link, joint, tuple(own)) for (link, joint), own in points.items())
+    """Return the links that touch the ground with their solids."""
+    solids, places = robot.collisions.solids, robot.collisions.grounded_places
+    links = dict.fromkeys((solids[k].frame, solids[k].joint) for k in places)
+    return tuple(Foot(link, link, joint, ()) for link, joint in links)
 
 
 # --- Messages of the sensors.

@@ -187,7 +187,7 @@ def test_capsules_and_cylinders_of_one_link_are_told_apart():
     assert ends == {
         (radius, 0.01, 0.0, 0.02 + side) for radius in (0.1, 0.3) for side in (-0.25, 0.25)
     }
-    assert sum(not point.radius for point in points) == 16  # the rims of the cylinder
+    assert sum(not point.radius for point in points) == 32  # the rims of the cylinder
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Contact points of the body: from collision geometry, with what they leave out."""
+"""Solids of the body on the ground: their corners, and what they leave out."""
 
 import coal
 import numpy as np
@@ -6,8 +6,10 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial import ConvexHull
 
 from contact_sim import InvalidInput, RobotDescriptionError, RobotModel, UnknownName, load_robot
+from contact_sim.robot._collision_pairs import RIM_CORNERS
 from contact_sim.robot._contact_points import RIM, corners_of, reach_beyond, spread
 
 INERTIA = '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'
@@ -34,11 +36,8 @@ def test_a_box_has_its_corners():
     assert np.abs(places - [0.1, 0.2, 0.3]) == pytest.approx(np.tile([0.1, 0.2, 0.3], (8, 1)))
     assert {point.radius for point in robot.body_points} == {0.0}
     assert {point.frame for point in robot.body_points} == {'block'}
-    (approximation,) = robot.approximations
-    assert approximation.geometries == ('block_0',)
-    assert (approximation.points, approximation.error) == (8, 0.0)
+    assert robot.approximations == ()
     assert robot.contact_points == robot.feet == ()
-    assert robot.candidates == robot.body_points
 
 
 @pytest.mark.parametrize('turn', [0.0, 0.3, np.pi / 4])
@@ -57,20 +56,27 @@ def test_a_box_with_rounded_edges_touches_with_them(turn):
         assert deepest == pytest.approx(0.3)  # it lies as high as the sharp one
 
 
-def test_a_thin_box_is_rounded_by_half_its_thickness():
+def test_a_thin_box_is_rounded_by_a_quarter_of_its_thickness():
     plate, ball = '<box size="0.2 0.4 0.02"/>', '<sphere radius="0.05"/>'
     robot = contacts(plate, ball, edge_radius=0.5)
-    assert sorted({point.radius for point in robot.body_points}) == [0.01, 0.05]
+    assert sorted({point.radius for point in robot.body_points}) == [0.005, 0.05]
     with pytest.raises(InvalidInput, match=r'edge_radius = -1\.0 m'):
         contacts(plate, edge_radius=-1.0)
 
 
-def test_rounded_corners_are_bounded_in_number_too():
-    boxes = [f'<box size="{0.1 + 0.05 * k} 0.2 {0.4 - 0.05 * k}"/>' for k in range(4)]
-    robot = contacts(*boxes, edge_radius=0.01, most=10)
-    assert len(robot.body_points) == 10
+def test_the_corners_of_a_mesh_are_bounded_in_number(tmp_path):
+    rng = np.random.default_rng(2)
+    ways = rng.standard_normal((200, 3))
+    hull = ConvexHull(0.2 * ways / np.linalg.norm(ways, axis=1)[:, None])
+    lines = [f'v {x} {y} {z}' for x, y, z in hull.points]
+    lines += [f'f {a + 1} {b + 1} {c + 1}' for a, b, c in hull.simplices]
+    (tmp_path / 'ball.obj').write_text('\n'.join(lines), encoding='utf-8')
+    robot = contacts(f'<mesh filename="{tmp_path}/ball.obj"/>', most=20)
+    assert len(robot.body_points) == 20
     (approximation,) = robot.approximations
-    assert 0.0 < approximation.error < 0.1
+    kept = np.array([point.offset for point in robot.body_points]) - [0.1, 0.2, 0.3]
+    assert approximation.error == pytest.approx(reach_beyond(kept, hull.points), rel=1e-5)
+    assert 0.0 < approximation.error < 0.2
 
 
 def test_a_foot_that_its_fixed_joint_names_is_a_foot_for_its_link_as_well():
@@ -89,7 +95,7 @@ def test_a_sphere_is_itself():
     ball, *corners = robot.body_points
     assert ball.offset == pytest.approx([0.1, 0.2, 0.3])
     assert (ball.radius, len(corners)) == (0.05, 8)
-    assert robot.approximations[0].error == 0.0
+    assert robot.approximations == ()
 
 
 def test_a_capsule_is_the_spheres_at_its_ends():
@@ -114,11 +120,12 @@ def test_other_shapes_are_refused():
 def test_a_cylinder_has_points_on_its_rims_and_says_what_lies_between_them():
     robot = contacts('<cylinder radius="0.5" length="0.2"/>')
     places = np.array([point.offset for point in robot.body_points]) - [0.1, 0.2, 0.3]
-    assert len(places) == 2 * RIM
+    assert len(places) == 2 * RIM_CORNERS
     assert np.hypot(places[:, 0], places[:, 1]) == pytest.approx(0.5)
     assert np.abs(places[:, 2]) == pytest.approx(0.1)
     # between two points the rim reaches beyond their chord by r (1 − cos(π/n))
-    assert robot.approximations[0].error == pytest.approx(0.5 * (1.0 - np.cos(np.pi / RIM)))
+    expected = 0.5 * (1.0 - np.cos(np.pi / RIM_CORNERS))
+    assert robot.approximations[0].error == pytest.approx(expected)
 
 
 def test_the_lowest_point_is_that_of_the_shapes_or_higher_by_at_most_the_error():
@@ -129,6 +136,7 @@ def test_the_lowest_point_is_that_of_the_shapes_or_higher_by_at_most_the_error()
         model, robot.description, pin.GeometryType.COLLISION, package_dirs=list(robot.package_dirs)
     )
     data, feet = model.createData(), {point.frame for point in robot.contact_points}
+    errors = {one.geometry: one.error for one in robot.approximations}
     rng = np.random.default_rng(0)
     for _ in range(200):
         q = pin.neutral(model)
@@ -136,18 +144,17 @@ def test_the_lowest_point_is_that_of_the_shapes_or_higher_by_at_most_the_error()
         q[7:] = rng.uniform(-1.0, 1.0, model.nq - 7)
         placements = pin.GeometryData(geometry)
         pin.updateGeometryPlacements(model, data, geometry, placements, q)
-        for approximation in robot.approximations:
-            lowest = np.inf
-            for k, shape in enumerate(geometry.geometryObjects):
-                if shape.name in approximation.geometries:
-                    assert model.frames[shape.parentFrame].name not in feet
-                    lowest = min(lowest, lowest_of(shape.geometry, placements.oMg[k]))
+        for k, shape in enumerate(geometry.geometryObjects):
+            own = [point for point in robot.body_points if point.name.startswith(f'{shape.name}.')]
+            if not own:
+                continue
+            assert model.frames[shape.parentFrame].name not in feet
+            lowest = lowest_of(shape.geometry, placements.oMg[k])
             points = [
                 data.oMi[model.getJointId(point.joint)].act(point.offset)[2] - point.radius
-                for point in robot.body_points
-                if point.joint == approximation.joint
+                for point in own
             ]
-            assert lowest - 1e-9 <= min(points) <= lowest + approximation.error + 1e-9
+            assert lowest - 1e-9 <= min(points) <= lowest + errors.get(shape.name, 0.0) + 1e-9
 
 
 def lowest_of(shape, placement):
@@ -182,8 +189,9 @@ def test_links_are_chosen_by_name_and_feet_stay_feet():
     assert {point.frame for point in chosen.body_points} == {'trunk', 'FL_calf'}
     assert chosen.feet == robot.feet
     assert chosen.contact_points == robot.contact_points
-    assert chosen.with_body_contacts(['trunk']).approximations == chosen.approximations[:1]
-    assert len(robot.with_body_contacts().approximations) == 13  # bodies that move
+    assert chosen.with_body_contacts(['trunk']).collisions.grounded == ('trunk_0',)
+    assert len({point.joint for point in robot.with_body_contacts().body_points}) == 13
+    assert robot.with_body_contacts([]).body_points == ()
 
 
 @pytest.mark.parametrize(
@@ -219,5 +227,19 @@ def test_a_flat_mesh_is_refused(tmp_path):
     mesh = tmp_path / 'flat.obj'
     mesh.write_text('v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n', encoding='utf-8')
     robot = load_robot(body(f'<mesh filename="{mesh}"/>'))
+    assert robot.collisions.grounded == ()
+    assert any("'block_0': it is flat" in note for note in robot.notes)
     with pytest.raises(RobotDescriptionError, match="'block_0': it is flat"):
         robot.with_body_contacts()
+
+
+def test_links_touch_the_ground_by_default_where_they_are_above_the_feet():
+    robot = load_robot('go1')
+    assert set(robot.collisions.grounded) == set(robot.with_body_contacts().collisions.grounded)
+    assert load_robot('go1', body_contacts=False).collisions.grounded == ()
+    foot = '<link name="foot"/><joint name="ankle" type="fixed"><parent link="block"/>'
+    foot += '<child link="foot"/><origin xyz="0 0 -0.05"/></joint>'
+    text = body('<box size="0.2 0.2 0.2"/>', origin='').replace('</robot>', f'{foot}</robot>')
+    low = load_robot(text, feet=['foot'])  # the block reaches below its foot
+    assert low.collisions.grounded == ()
+    assert any('block_0' in note for note in low.notes)

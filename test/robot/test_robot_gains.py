@@ -21,6 +21,7 @@ from contact_sim.robot._actuators import (
     stability_number,
 )
 from contact_sim.robot._catalogue import CATALOGUE, robot_file
+from contact_sim.robot._collision_pairs import NO_COLLISIONS
 from contact_sim.robot._model import describe_gains, gain_table
 
 ROBOTS = robot_file(CATALOGUE['go1'], CATALOGUE['go1'].urdf).parents[2]
@@ -155,7 +156,7 @@ def stranger(name):
     if name not in SOLES:
         return robot
     bare = replace(robot, contact_points=()).with_body_contacts(SOLES[name])
-    return replace(bare, contact_points=bare.body_points, body_points=(), approximations=())
+    return replace(bare, contact_points=bare.body_points, collisions=NO_COLLISIONS)
 
 
 @pytest.fixture(scope='module', params=STRANGERS)

@@ -65,18 +65,17 @@ def test_a_trial_ends_with_the_reason(trial):
         run.advance(3.0)
     trajectory = run.trajectory
     assert failure.value.time == trajectory.time[-1] < 2.0
-    named = [name.startswith('trunk') for name in trajectory.names]
-    assert trajectory.loaded[-1, named].any()
-    assert not trajectory.loaded[:-1, named].any()
 
 
-def test_links_have_the_points_of_their_geometry():
+def test_links_have_the_solids_of_their_geometry():
     links = touching_links(BODY)
     assert [link.name for link in links] == ['trunk', 'FL_calf', 'RL_thigh']
-    points = [k for link in links for k in link.points]
-    assert points == list(range(4, len(BODY.candidates)))
-    contacts = SimpleNamespace(normal_force=np.arange(2.0 * len(BODY.candidates)))
-    report = SimpleNamespace(contacts=contacts, time=1.0)
-    thigh = links[2].points
-    touch = TouchGuard(BODY, ['RL_thigh']).touch(report)
-    assert touch.force == sum(2 * k + (2 * k + 1) for k in thigh)
+    solids = [solid.frame for solid in BODY.collisions.solids]
+    trunk, thigh = solids.index('trunk'), solids.index('RL_thigh')
+    pairs = SimpleNamespace(
+        normal_force=np.array([1.0, 2.0, 4.0, 8.0]),
+        solids=np.array([[trunk, -1], [thigh, -1], [thigh, -1], [thigh, trunk]]),
+    )
+    contacts = SimpleNamespace(normal_force=np.zeros(4))
+    report = SimpleNamespace(contacts=contacts, pairs=pairs, time=1.0)
+    assert TouchGuard(BODY, ['RL_thigh', 'trunk']).touch(report).force == 6.0

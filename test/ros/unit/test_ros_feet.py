@@ -226,8 +226,8 @@ def test_links_with_body_contacts_have_wrenches_of_their_own():
 
     trunk, feet = publishing('odom', ''), wrenches(robot, report, 'world')
     total = sum(vector(message.wrench.force) for message in (trunk, *feet))
-    assert total == pytest.approx(report.contacts.force.sum(axis=0))
-    arms, forces = report.contacts.position[4:], report.contacts.force[4:]
+    arms, forces = report.pairs.position, report.pairs.force
+    assert total == pytest.approx(report.contacts.force.sum(axis=0) + forces.sum(axis=0))
     assert vector(trunk.wrench.force) == pytest.approx(forces.sum(axis=0))
     torque = np.cross(arms, forces).sum(axis=0)
     assert vector(trunk.wrench.torque) == pytest.approx(torque, abs=1e-9)

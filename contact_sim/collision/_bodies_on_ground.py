@@ -1,0 +1,574 @@
+"""Contacts of convex bodies with the ground: corners, edges and faces (theory 4.8).
+
+A body is a solid: the convex hull of its corners and everything within a radius of it, or a
+cylinder. It touches the ground in two ways:
+
+    corner of the body    with the facets nearest to it, as a sphere does; exact
+    edge of the ground    a convex edge between two facets, with the face or edge of the body
+                          through which it would leave the body soonest
+
+The direction of the least overlap of an edge of the ground with a body is normal to a face of the
+body or to both edges (the separating axes of a segment and a polyhedron). A face that lies along
+the edge has a contact at both ends of the part over it, so that neither a body on a rail nor one
+on a stair tips. A direction counts if it points out of the ground, between the normals of the two
+facets: any other belongs to another feature of the ground. [Gottschalk 1996] OBBTree, section 5;
+[Gregorius 2013] The separating axis test between convex polyhedra: which pairs of edges can be
+nearest to each other.
+
+A cylinder on planes touches with its rims: at the lowest point of each and seven others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from contact_sim._types import Array, Indices
+from contact_sim.arrays._fields import MOST_EDGES, PAIR_NUMBERS
+from contact_sim.collision._contact_slots import (
+    CONTACTS,
+    KEPT,
+    keep_pair_contact,
+    pair_of,
+    write_frame,
+)
+from contact_sim.collision._solid_contacts import to_local, to_world
+from contact_sim.collision._surface import (
+    FIELD,
+    MESH,
+    PLANES,
+    distance_and_normal,
+    find_contacts,
+    plane_of,
+)
+from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
+from contact_sim.robot._collision_pairs import Solid, corner_points
+from contact_sim.solvers._jit import call_find_edges, kernel
+
+# Shapes: the corners, edges and faces of every solid as numbers, in the axes of the solid.
+#
+#     header     numbers of corners, edges and faces; radius [m]; radius and half length of a
+#                cylinder, else 0 [m]
+#     corners    place
+#     faces      unit outward normal and offset
+#     edges      both ends, the unit directions from it into its two faces, and their numbers
+
+HEADER, CORNER, FACE, EDGE = 6, 3, 4, 14
+SAME_FACE = 1e-6  # difference of normals up to which facets of a hull are one face
+
+
+def shape_numbers(solid: Solid) -> Array:
+    """Return the shape of a solid as numbers, shape (any,)."""
+    back, rim = solid.placement.inverse(), solid.cylinder or (0.0, 0.0)
+    corners = np.array([back.act(point.offset) for point in corner_points(solid)])
+    faces, edges = np.zeros((0, FACE)), np.zeros((0, EDGE))
+    if len(corners) == 2:
+        edges = np.concatenate([corners.ravel(), np.zeros(EDGE - 6)])[None]
+    elif len(corners) > 2:
+        faces, edges = _faces_and_edges(corners)
+    header = [len(corners), len(edges), len(faces), 0.0 if any(rim) else solid.radius, *rim]
+    return np.concatenate([header, corners.ravel(), faces.ravel(), edges.ravel()])
+
+
+def _faces_and_edges(corners: Array) -> tuple[Array, Array]:
+    """Return the faces and edges of a convex hull; its coplanar triangles are one face."""
+    hull = ConvexHull(corners)
+    normals, of_face = hull.equations[:, :3], np.arange(len(hull.simplices))
+    for i, neighbours in enumerate(hull.neighbors):
+        for j in neighbours:
+            if np.abs(normals[i] - normals[j]).max() < SAME_FACE:
+                of_face[of_face == of_face[j]] = of_face[i]
+    _, first, of_face = np.unique(of_face, return_index=True, return_inverse=True)
+    n = normals[first]
+    faces = np.column_stack([n, (corners @ n.T).max(axis=0)])
+    edges = []
+    for i, neighbours in enumerate(hull.neighbors):
+        for k, j in enumerate(neighbours):
+            f, g = of_face[i], of_face[j]
+            if i < j and f != g:
+                a, b = corners[np.delete(hull.simplices[i], k)]
+                inwards = []
+                for face in (f, g):
+                    middle = corners[np.unique(hull.simplices[of_face == face])].mean(axis=0)
+                    into = np.cross(n[face], b - a)
+                    inwards.append(into * np.sign(into @ (middle - a)) / np.linalg.norm(into))
+                edges.append([*a, *b, *inwards[0], *inwards[1], f, g])
+    return faces, np.array(edges, dtype=float)
+
+
+# Contacts of one solid. Its features are numbered within its pair (see _contact_slots.py): FACETS
+# numbers for each corner, one per facet of the ground; then those of edges of the ground.
+
+FACETS = 2**23
+FIRST_END, SECOND_END, CROSSING = 1021, 1022, 1023
+"""Numbers, in place of a corner, of both ends of an edge of the ground, and of two edges."""
+MOST_OF_PAIR = 20  # contacts of one solid with edges of the ground
+SAME_PLACE = 1e-7  # distance up to which two contacts of a body with one normal are one [m]
+CORNER_SLOTS = 4  # contacts that one corner may have at once
+BEYOND = 0.1  # sine by which a normal may leave the cone of an edge of the ground
+PASSED = 0.5  # share of the radius of a capsule by which its axis may be behind an edge
+FLAT_EDGE = 1e-4  # sine below which two edges are parallel
+LYING = 0.2  # sine up to which an edge of the ground lies along a face
+ON_RIM, FEW_ON_RIM = 8, 4  # contacts of a rim with a plane: tilted, and flat
+FLAT_RIM = 1e-5  # height of the higher side of a rim that counts as flat [m]
+DEEP = 0.02  # depth up to which a corner of a body is searched in a mesh, at least [m]
+UPRIGHT_RIM = 1e-9  # sine of the tilt of a cylinder below which its rim has no lowest point
+
+
+@kernel
+def keep_contacts_with_ground(ground, solid, shape, distance, near, edges, pool, key):
+    """Store the contacts of a solid with the ground.
+
+    Args:
+        ground: a `Ground`.
+        solid: axes and centre in world, see `solid_at`.
+        shape: its numbers, see `shape_numbers`, shape (any,).
+        distance: that of the ground from its centre [m].
+        near: largest gap [m].
+        edges: edges of the ground within its bounding sphere, see `find_edges`.
+        pool: the slots, see `clear_pool`.
+        key: number of the first feature of the pair.
+    """
+    if ground.kind == PLANES:
+        if shape[4] > 0.0:
+            keep_rims(ground, solid, shape, near, pool, key)
+        else:
+            keep_corners_on_planes(ground, solid, shape, near, pool, key)
+        return
+    if ground.kind != FIELD and ground.kind != MESH:
+        keep_on_round(ground, solid, shape, near, pool, key)
+        return
+    keep_corners(ground, solid, shape, distance, near, pool, key)
+    # a sphere has no edges: its centre finds those of the ground
+    for e in range(int(edges[MOST_EDGES, 0]) if shape[1] > 0.0 else 0):
+        if shape[2] > 0.0:
+            keep_edge(solid, shape, edges[e], near, pool, key)
+        else:
+            keep_segment(solid, shape, edges[e], near, pool, key)
+
+
+@kernel
+def corner_of(shape, i):
+    """Return corner i."""
+    return vec(shape, HEADER + CORNER * i)
+
+
+@kernel
+def face_of(shape, i):
+    """Return unit normal and offset of face i."""
+    k = HEADER + CORNER * int(shape[0]) + FACE * i
+    return vec(shape, k), shape[k + 3]
+
+
+@kernel
+def edge_place(shape, i):
+    """Return where the numbers of edge i begin."""
+    return HEADER + CORNER * int(shape[0]) + FACE * int(shape[2]) + EDGE * i
+
+
+@kernel
+def keep_corners_on_planes(ground, solid, shape, near, pool, key):
+    """Store the contacts of the corners with planes."""
+    radius = shape[3]
+    for f in range(ground.features):
+        n, offset = plane_of(ground.data, f)
+        local = (dot(solid[0], n), dot(solid[1], n), dot(solid[2], n))
+        above = dot(n, solid[3]) - offset - radius
+        for i in range(int(shape[0])):
+            gap = above + dot(local, corner_of(shape, i))
+            if gap <= near:
+                p = add(solid[3], to_world(solid, corner_of(shape, i)))
+                keep_pair_contact(
+                    pool, key + float(FACETS) * i + f, gap, n, sub(p, scaled(radius, n))
+                )
+
+
+@kernel
+def keep_rims(ground, solid, shape, near, pool, key):
+    """Store the contacts of the rims of a cylinder with planes: exact at every tilt."""
+    radius, half = shape[4], shape[5]
+    for f in range(ground.features):
+        n, offset = plane_of(ground.data, f)
+        local = (dot(solid[0], n), dot(solid[1], n), dot(solid[2], n))
+        sine = np.sqrt(local[0] ** 2 + local[1] ** 2)
+        down = (1.0, 0.0)
+        if sine > UPRIGHT_RIM:
+            down = (-local[0] / sine, -local[1] / sine)
+        count = ON_RIM if radius * sine > FLAT_RIM else FEW_ON_RIM
+        for cap in range(2):
+            side = half if cap == 0 else -half
+            middle = dot(n, solid[3]) - offset + side * local[2]
+            # the lowest point of the rim, and others in equal distances from it
+            for k in range(count):
+                c, s = np.cos(k * np.pi / (0.5 * count)), np.sin(k * np.pi / (0.5 * count))
+                gap = middle - radius * c * sine
+                if gap <= near:
+                    x, y = c * down[0] - s * down[1], s * down[0] + c * down[1]
+                    p = add(solid[3], to_world(solid, (radius * x, radius * y, side)))
+                    keep_pair_contact(
+                        pool, key + float(FACETS) * (ON_RIM * cap + k) + f, gap, n, p
+                    )
+
+
+@kernel
+def keep_corners(ground, solid, shape, away, near, pool, key):
+    """Store the contacts of the corners, spheres of the radius of the solid, with facets.
+
+    None is nearer to the ground than the centre, `away` from it, less its distance from there.
+    """
+    radius, slots = shape[3], min(ground.features, CORNER_SLOTS)
+    distance, feature = np.empty(CORNER_SLOTS), np.empty(CORNER_SLOTS)
+    frame = np.empty((CORNER_SLOTS, 3, 3))
+    found = distance, frame, feature
+    for i in range(int(shape[0])):
+        corner = corner_of(shape, i)
+        least = away - radius - near
+        if least > 0.0 and dot(corner, corner) < least * least:
+            continue
+        p = add(solid[3], to_world(solid, corner))
+        find_contacts(ground, p[0], p[1], p[2], -(radius + max(near, DEEP)), found, 0, slots)
+        for s in range(slots):
+            gap = distance[s] - radius
+            if gap <= near:
+                n = vec(frame[s, 2], 0)
+                number = float(FACETS) * i + feature[s] % FACETS
+                keep_pair_contact(pool, key + number, gap, n, sub(p, scaled(radius, n)))
+
+
+@kernel
+def keep_on_round(ground, solid, shape, near, pool, key):
+    """Store the contacts with a sphere or cylinder.
+
+    Those of corners, and where that is solid of edges and faces, each at its point nearest to the
+    centre or the axis.
+    """
+    data, radius = ground.data, shape[3]
+    for i in range(int(shape[0])):
+        keep_round_point(ground, solid, corner_of(shape, i), radius, near, pool,
+                         key + float(FACETS) * i)  # fmt: skip
+    if data[4] < 0.0:
+        return  # in a hollow a convex body touches with its corners
+    centre, axis = to_local(solid, vec(data, 0)), vec(data, 5)
+    along = (dot(solid[0], axis), dot(solid[1], axis), dot(solid[2], axis))
+    for i in range(int(shape[1])):
+        k = edge_place(shape, i)
+        a, d = vec(shape, k), sub(vec(shape, k + 3), vec(shape, k))
+        # nearest point of the edge: off the axis, both without their parts along it
+        off = sub(centre, a)
+        off = sub(off, scaled(dot(off, along), along))
+        across = sub(d, scaled(dot(d, along), along))
+        size = dot(across, across)
+        t = dot(off, across) / size if size > FLAT_EDGE**2 * dot(d, d) else 0.5
+        if 0.0 < t < 1.0:
+            keep_round_point(ground, solid, add(a, scaled(t, d)), radius, near, pool,
+                             key + float(FACETS) * CROSSING + i)  # fmt: skip
+    if dot(axis, axis) > 0.0:
+        return  # a cylinder under a face touches at two of its edges
+    for i in range(int(shape[2])):
+        n, offset = face_of(shape, i)
+        foot = sub(centre, scaled(dot(n, centre) - offset, n))
+        if is_over_face(shape, i, foot):
+            keep_round_point(ground, solid, foot, radius, near, pool,
+                             key + float(FACETS) * FIRST_END + i)  # fmt: skip
+
+
+@kernel
+def keep_round_point(ground, solid, local, radius, near, pool, key):
+    """Store the contact of a point of a solid with a sphere or cylinder."""
+    p = add(solid[3], to_world(solid, local))
+    distance, n = distance_and_normal(ground, 0, p[0], p[1], p[2])
+    if distance - radius <= near:
+        keep_pair_contact(pool, key, distance - radius, n, sub(p, scaled(radius, n)))
+
+
+@kernel
+def is_over_face(shape, face, p):
+    """Return whether a point is over a face, within the sides of its polygon."""
+    for i in range(int(shape[1])):
+        k = edge_place(shape, i)
+        off = sub(p, vec(shape, k))
+        if shape[k + 12] == face and dot(off, vec(shape, k + 6)) < 0.0:
+            return False
+        if shape[k + 13] == face and dot(off, vec(shape, k + 9)) < 0.0:
+            return False
+    return True
+
+
+# One edge of the ground: its ends, and two directions that normals of its cone do not lean to.
+
+
+@kernel
+def in_axes(solid, a):
+    """Return a world vector in the axes of a solid."""
+    return dot(solid[0], a), dot(solid[1], a), dot(solid[2], a)
+
+
+@kernel
+def keep_edge(solid, shape, row, near, pool, key):
+    """Store the contacts of an edge of the ground with a polyhedron."""
+    a, b = to_local(solid, vec(row, 0)), to_local(solid, vec(row, 3))
+    left, right = in_axes(solid, vec(row, 6)), in_axes(solid, vec(row, 9))
+    along, limit = sub(b, a), near + shape[3]
+    length = np.sqrt(dot(along, along))
+    # the part of the edge in the body, or near it
+    low, high = part_within(shape, a, along, 0.0)
+    if low >= high:
+        low, high = part_within(shape, a, along, limit)
+        if low >= high:
+            return
+    # the face through which that part leaves the body soonest
+    best, face, normal = -np.inf, -1, (0.0, 0.0, 0.0)
+    for i in range(int(shape[2])):
+        n, offset = face_of(shape, i)
+        first, slope = dot(n, a) - offset, dot(n, along)
+        apart = min(first + low * slope, first + high * slope)
+        if apart > best:
+            best, face = apart, i
+    n = scaled(-1.0, face_of(shape, face)[0])
+    lying = abs(dot(n, along)) < LYING * length
+    if lying and dot(n, left) <= BEYOND and dot(n, right) <= BEYOND:
+        part = over_face(shape, face, a, along)
+        if part[0] < part[1]:
+            if best <= limit:
+                keep_on_face(
+                    solid, shape, face, (a, along, length), part, row[12], near, pool, key
+                )
+            return
+    # else the edge of the body that it crosses, along a normal out of the ground
+    crossing, place = -1, 0.0
+    for i in range(int(shape[1])):
+        k = edge_place(shape, i)
+        first = vec(shape, k)
+        d = sub(vec(shape, k + 3), first)
+        n = cross(along, d)
+        square = dot(n, n)
+        if square <= (FLAT_EDGE * length) ** 2 * dot(d, d):
+            continue
+        into, other = dot(n, vec(shape, k + 6)), dot(n, vec(shape, k + 9))
+        if into * other < 0.0:
+            continue  # the body is on both sides
+        n = scaled((1.0 if into + other >= 0.0 else -1.0) / np.sqrt(square), n)
+        apart = dot(n, sub(first, a))
+        if apart > limit:
+            return
+        if apart > best and dot(n, left) <= BEYOND and dot(n, right) <= BEYOND:
+            t, s = crossing_places(first, d, a, along)
+            if 0.0 <= t <= 1.0 and 0.0 <= s <= 1.0:
+                best, crossing, normal, place = apart, i, n, t
+    if crossing >= 0:
+        k = edge_place(shape, crossing)
+        p = add(vec(shape, k), scaled(place, sub(vec(shape, k + 3), vec(shape, k))))
+        p, n = sub(p, scaled(shape[3], normal)), to_world(solid, normal)
+        number = float(FACETS) * CROSSING + (64.0 * row[12] + crossing) % FACETS
+        gap = best - shape[3]
+        keep_new_contact(pool, key + number, gap, n, add(solid[3], to_world(solid, p)))
+
+
+@kernel
+def crossing_places(p, d, q, e):
+    """Return the shares t, s at which the lines p + t d and q + s e are nearest to each other."""
+    off, dd, ee, de = sub(q, p), dot(d, d), dot(e, e), dot(d, e)
+    determinant = dd * ee - de * de
+    return (
+        (dot(off, d) * ee - dot(off, e) * de) / determinant,
+        (dot(off, d) * de - dot(off, e) * dd) / determinant,
+    )
+
+
+@kernel
+def part_within(shape, a, along, grow):
+    """Return between which shares t the line a + t along, 0 ≤ t ≤ 1, is in the body.
+
+    `grow` is by how much its faces are moved outwards [m].
+    """
+    low, high = 0.0, 1.0
+    for i in range(int(shape[2])):
+        n, offset = face_of(shape, i)
+        outside, slope = dot(n, a) - offset - grow, dot(n, along)
+        if slope > 0.0:
+            high = min(high, -outside / slope)
+        elif slope < 0.0:
+            low = max(low, -outside / slope)
+        elif outside > 0.0:
+            return 0.0, 0.0
+    return low, high
+
+
+@kernel
+def over_face(shape, face, a, along):
+    """Return between which shares t the line a + t along, 0 ≤ t ≤ 1, is over a face."""
+    low, high = 0.0, 1.0
+    for i in range(int(shape[1])):
+        k = edge_place(shape, i)
+        if shape[k + 12] == face:
+            into = vec(shape, k + 6)
+        elif shape[k + 13] == face:
+            into = vec(shape, k + 9)
+        else:
+            continue
+        # inside where into · (a + t along − end) ≥ 0
+        start, slope = dot(into, sub(a, vec(shape, k))), dot(into, along)
+        if slope > 0.0:
+            low = max(low, -start / slope)
+        elif slope < 0.0:
+            high = min(high, -start / slope)
+        elif start < 0.0:
+            return 0.0, 0.0
+    return low, high
+
+
+@kernel
+def keep_on_face(solid, shape, face, edge, part, number, near, pool, key):
+    """Store both ends of the part of an edge of the ground, (a, along, length), over a face.
+
+    An end of the edge that has entered from the side is no deeper than it has come: it would be
+    pushed out by a depth that it never had before.
+    """
+    outwards, offset = face_of(shape, face)
+    n, deepest = to_world(solid, scaled(-1.0, outwards)), (part[0] - part[1]) * edge[2]
+    for k in range(2):
+        place = add(edge[0], scaled(part[k], edge[1]))
+        gap = max(dot(outwards, place) - offset, deepest) - shape[3]
+        if gap <= near:
+            # on the body: from the edge of the ground to the face
+            p = add(solid[3], to_world(solid, sub(place, scaled(gap, outwards))))
+            feature = key + float(FACETS) * (FIRST_END + k) + number % FACETS
+            keep_new_contact(pool, feature, gap, n, p)
+
+
+@kernel
+def keep_segment(solid, shape, row, near, pool, key):
+    """Store the contact of an edge of the ground with a capsule, between the ends of both."""
+    a, b = to_local(solid, vec(row, 0)), to_local(solid, vec(row, 3))
+    k, radius = edge_place(shape, 0), shape[3]
+    first, along = vec(shape, k), sub(b, a)
+    d = sub(vec(shape, k + 3), first)
+    n = cross(along, d)
+    square = dot(n, n)
+    if square <= FLAT_EDGE * FLAT_EDGE * dot(along, along) * dot(d, d):
+        return  # parallel: the ends of the capsule touch
+    t, s = crossing_places(first, d, a, along)
+    if not (0.0 <= t <= 1.0 and 0.0 <= s <= 1.0):
+        return
+    left, right = in_axes(solid, vec(row, 6)), in_axes(solid, vec(row, 9))
+    n = scaled(1.0 / np.sqrt(square), n)
+    if dot(n, left) + dot(n, right) > 0.0:  # out of the ground
+        n = scaled(-1.0, n)
+    p = add(first, scaled(t, d))
+    gap = dot(n, sub(p, a)) - radius
+    if gap < -(1.0 + PASSED) * radius:
+        return  # on the other side of a thin part of the ground
+    if gap <= near and dot(n, left) <= BEYOND and dot(n, right) <= BEYOND:
+        p = add(solid[3], to_world(solid, sub(p, scaled(radius, n))))
+        number = float(FACETS) * CROSSING + row[12] % FACETS
+        keep_new_contact(pool, key + number, gap, to_world(solid, n), p)
+
+
+@kernel
+def keep_new_contact(pool, key, gap, normal, point):
+    """Store a contact unless its pair has one at the same place with the same normal.
+
+    A pair keeps the nearest of many.
+    """
+    first, counts, position, frame, gaps, feature = pool
+    pair, own, farthest = pair_of(key), 0, -1
+    for i in range(first, first + counts[KEPT]):
+        if pair_of(feature[i]) == pair:
+            off = sub(vec(position[i], 0), point)
+            turn = sub(vec(frame[i, 2], 0), normal)
+            if dot(off, off) < SAME_PLACE**2 and dot(turn, turn) < SAME_PLACE**2:
+                return
+            own += 1
+            if farthest < 0 or gaps[i] > gaps[farthest]:
+                farthest = i
+    if own < MOST_OF_PAIR:
+        keep_pair_contact(pool, key, gap, normal, point)
+    elif gap < gaps[farthest]:
+        gaps[farthest], feature[farthest] = gap, key
+        put(position[farthest], 0, point)
+        write_frame(frame, farthest, normal)
+
+
+# All solids that may touch the ground.
+
+
+@kernel
+def detect_on_ground(ground, pose, solids, pairs, numbers, near, pool):
+    """Fill slots of the contacts of solids with the ground.
+
+    Args:
+        ground: a `Ground`.
+        pose: rotation by columns and position of each body in world, shape (nb, 12).
+        solids: (body, place in its axes, placement in world, reach, shapes, first number of each
+            shape, scratch for edges): as in `detect_pairs`.
+        pairs: see PAIR_NUMBERS, shape (any,).
+        numbers: first and one past the last pair of a solid with the ground.
+        near: largest gap [m].
+        pool: the slots, see `clear_pool`.
+    """
+    body, own, place, reach, shapes, begin, edges = solids
+    carrier, height, up = -1, 0.0, (0.0, 0.0, 1.0)
+    for k in range(numbers[0], numbers[1]):
+        i = pairs[PAIR_NUMBERS * k]
+        j = body[i]
+        # the bounding sphere first: most bodies are far from the ground
+        c = vec(own[i], 9)
+        if ground.kind == PLANES and ground.features == 1:
+            # n·(R c + p) − d = (Rᵀ n)·c + n·p − d, the same for all solids of a link but for c
+            if j != carrier:
+                (n, offset), row, carrier = plane_of(ground.data, 0), pose[j], j
+                up = (dot(vec(row, 0), n), dot(vec(row, 3), n), dot(vec(row, 6), n))
+                height = dot(vec(row, 9), n) - offset
+            if height + dot(up, c) > reach[i] + near:
+                continue
+        for e in range(3):
+            place[i, 9 + e] = (
+                pose[j, e] * c[0] + pose[j, 3 + e] * c[1] + pose[j, 6 + e] * c[2] + pose[j, 9 + e]
+            )
+        distance = distance_of_ground(ground, vec(place[i], 9), reach[i] + near, edges)
+        if distance < np.inf:
+            for a in range(0, 9, 3):
+                for e in range(3):
+                    place[i, a + e] = (
+                        pose[j, e] * own[i, a] + pose[j, 3 + e] * own[i, a + 1]
+                        + pose[j, 6 + e] * own[i, a + 2]
+                    )  # fmt: skip
+            solid = placed(place[i])
+            keep_contacts_with_ground(
+                ground, solid, shapes[begin[i] :], distance, near, edges, pool, float(CONTACTS) * k
+            )  # fmt: skip
+
+
+@kernel
+def placed(place):
+    """Return axes and centre of a placement."""
+    return vec(place, 0), vec(place, 3), vec(place, 6), vec(place, 9)
+
+
+@kernel
+def distance_of_ground(ground, centre, reach, edges):
+    """Return the distance of the ground from a point [m], at most; infinity beyond `reach`.
+
+    On ground with facets its edges within `reach` fill `edges`.
+    """
+    x, y, z = centre
+    if ground.find_edges == 0:
+        nearest = np.inf
+        for f in range(ground.features):
+            nearest = min(nearest, distance_and_normal(ground, f, x, y, z)[0])
+        return nearest if nearest <= reach else np.inf
+    distance, frame, feature = np.empty(1), np.empty((1, 3, 3)), np.empty(1)
+    find_contacts(ground, x, y, z, -reach, (distance, frame, feature), 0, 1)
+    if distance[0] > reach:
+        return np.inf
+    call_find_edges(ground, x, y, z, reach, edges)
+    return distance[0]
+
+
+def shapes_of(solids: Iterable[Solid]) -> tuple[Array, Indices]:
+    """Return the numbers of all shapes, and the first of each."""
+    numbers = [shape_numbers(solid) for solid in solids]
+    begin = np.cumsum([0, *map(len, numbers)])[:-1]
+    return np.concatenate([*numbers, np.zeros(0)]), begin.astype(np.int64)
