@@ -116,7 +116,8 @@ def apart(found: Array, exact: Array) -> float:
 
 def measure(robot: RobotModel, laws: Sequence[str], ground: str) -> list[dict[str, Any]]:
     """Return the errors [mm] over STEPS, the order and the floor [mm] of each law on a ground."""
-    surface, references, rows = GROUNDS[ground](), dict[str, Array](), []
+    surface, references = GROUNDS[ground](), dict[str, Array]()
+    rows: list[dict[str, Any]] = []
     for name in laws:
         law = LAWS[name]
         exact, *found = (
