@@ -128,6 +128,7 @@ _SYSTEMS: dict[str, CatalogueEntry] = {
         'box_on_corners', feet=('rear_corner', 'front_corner'), floating_base=True
     ),
     'box_on_slope': _system('box_on_slope', feet=('box',), floating_base=True),
+    'box_stack': _system('box_stack', feet=('box_0',), actuated_joints=()),
     'cart_and_wall': _system('cart_and_wall', feet=('buffer',), standing={'x': 0.5}),
     'cart_pendulum': _system(
         'cart_pendulum', feet=('P',), actuated_joints=('swing',), standing={'swing': 0.6}
@@ -142,6 +143,9 @@ _SYSTEMS: dict[str, CatalogueEntry] = {
         'four_bar',
         actuated_joints=(),
         standing={'crank': 1.2, 'coupler': -0.92658611, 'rocker': 1.37755106},
+    ),
+    'leaning_planks': _system(
+        'leaning_planks', feet=('left_foot', 'right_foot'), actuated_joints=()
     ),
     'newtons_cradle': _system('newtons_cradle', actuated_joints=(), standing={'hinge_1': -0.5}),
     'painleve_rod': _system('painleve_rod', feet=_ENDS, floating_base=True),

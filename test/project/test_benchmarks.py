@@ -170,6 +170,17 @@ def test_reduced_and_maximal_coordinates_are_timed(tmp_path):
     assert drift['Projection'] <= 1e-12 < drift['Baumgarte(50)'] < drift['none'] < 0.02
 
 
+def test_the_error_of_a_landing_falls_with_the_step(tmp_path):
+    """Order 1, the most that impacts allow; the convex relaxation tends to ncp (2.12)."""
+    rows, told = run('order.py', tmp_path, '--laws', 'ncp', 'anitescu', '--grounds', 'plane')
+    for row in rows:
+        assert row['order'] == pytest.approx(1.0, abs=0.2)
+        assert np.all(np.diff(row['errors_mm']) < 0.0)
+        assert row['floor_mm'] < 0.1 * row['errors_mm'][-1]
+        assert f'| plane | {row["law"]} |' in told
+    assert rows[1]['to_ncp_mm'] < 0.1 * rows[1]['errors_mm'][-1]
+
+
 def test_round_trips_of_lockstep_are_counted(tmp_path):
     pytest.importorskip('rclpy', reason='rclpy is not installed (extra `ros`)')
     figures = tmp_path / 'lockstep.json'
