@@ -23,8 +23,11 @@ def sequential(model, **parameters):
     return CONTACT_MODELS[model](multiple_impacts='sequential', **parameters)
 
 
-def row_of_balls(masses, air=TOUCHING):
-    """Return balls that slide along x, each at rest at q = 0 with air to its neighbours."""
+def row_of_balls(masses, air=TOUCHING, coupled=-1):
+    """Return balls that slide along x, each at rest at q = 0 with air to its neighbours.
+
+    The ball `coupled` follows the one before it: a bilateral constraint.
+    """
     parts = ['<link name="rail"/>']
     for k, mass in enumerate(masses):
         inertia = ' '.join(f'{axis}="{0.4 * mass * RADIUS**2}"' for axis in ('ixx', 'iyy', 'izz'))
@@ -37,8 +40,9 @@ def row_of_balls(masses, air=TOUCHING):
             <origin xyz="{k * (2 * RADIUS + air)} 0 1"/><axis xyz="1 0 0"/>
             <parent link="rail"/><child link="ball_{k}"/>
             <limit lower="-10" upper="10" effort="1" velocity="100"/>
+            {f'<mimic joint="slide_{k - 1}"/>' if k == coupled else ''}
           </joint>""")
-    pairs = [(f'ball_{k}', f'ball_{k + 1}') for k in range(len(masses) - 1)]
+    pairs = [(f'ball_{k}', f'ball_{k + 1}') for k in range(len(masses) - 1) if k + 1 != coupled]
     text = f'<robot name="row">{"".join(parts)}</robot>'
     return load_robot(text, floating_base=False, feet=[]).with_self_collision(pairs)
 
@@ -72,6 +76,7 @@ def one_by_one(masses, v, restitution):
 @pytest.mark.parametrize('air', [TOUCHING, APART])
 @pytest.mark.parametrize('count', [3, 4, 5])
 def test_as_many_balls_fly_off_a_cradle_as_came_in(model, air, count):
+    # X14
     for coming in range(1, count):
         v = [1.0] * coming + [0.0] * (count - coming)
         after = speeds_after(sequential(model), [1.0] * count, v, 1.0, air, 1 + 2 * (air == APART))
@@ -99,7 +104,7 @@ def test_a_row_passes_on_a_share_of_the_speed_in_each_impact(model, air, restitu
 
 @pytest.mark.parametrize('model', RIGID)
 def test_three_touching_balls_collide_until_none_approaches(model):
-    # e = ½: (1, 0, 0), (¼, ¾, 0), (¼, 3/16, 9/16), and once more (13/64, 15/64, 9/16)
+    # X14, e = ½: (1, 0, 0), (¼, ¾, 0), (¼, 3/16, 9/16), and once more (13/64, 15/64, 9/16)
     after = speeds_after(sequential(model), [1.0] * 3, [1.0, 0.0, 0.0], 0.5)
     assert after == pytest.approx([13 / 64, 15 / 64, 9 / 16], abs=EXACT)
 
@@ -145,6 +150,31 @@ def test_balls_struck_from_both_sides_reflect(model):
     # a heavy ball in the middle: G λ = −(1 + e) u⁻ with λ equal on both sides
     heavy = speeds_after(sequential(model), [1.0, 5.0, 1.0], [1.0, 0.0, -1.0], 0.5)
     assert heavy == pytest.approx([-0.5, 0.0, 0.5], abs=EXACT)
+
+
+@pytest.mark.parametrize('model', ['ncp', 'hybrid'])
+@pytest.mark.parametrize('restitution', [1.0, 0.6])
+def test_balls_under_a_constraint_collide_as_one(model, restitution):
+    robot = row_of_balls([1.0, 0.5, 1.5, 3.0], coupled=2)
+    sim = Simulator(robot, sequential(model), friction=0.0, restitution=restitution)
+    sim.restitution_threshold = THRESHOLD
+    sim.reset(np.zeros(4), [1.0, 0.0, 0.0, 0.0])
+    assert sim.step(np.zeros(robot.n_joints)).solver.converged
+    first, both, last = one_by_one([1.0, 2.0, 3.0], [1.0, 0.0, 0.0], restitution)
+    assert sim.v == pytest.approx([first, both, both, last], abs=EXACT)
+
+
+def test_rows_that_do_not_touch_collide_each_by_itself():
+    rows = row_of_balls([1.0, 2.0, 0.5]), row_of_balls([0.3, 1.0, 1.0, 4.0])
+    speeds = [1.0, 0.0, 0.0], [0.7, 0.0, -0.2, 0.0]
+    robot = joined({'a': rows[0], 'b': rows[1]}, {'b': (0.0, 1.0, 0.0)})
+    alone = []
+    for row, v in zip((*rows, robot), (*speeds, [*speeds[0], *speeds[1]]), strict=True):
+        sim = Simulator(row, sequential('ncp'), friction=0.0, restitution=0.7)
+        sim.reset(np.zeros(len(v)), v)
+        sim.step(np.zeros(len(v)))
+        alone.append(sim.v)
+    assert np.array_equal(alone[2], np.concatenate(alone[:2]))
 
 
 def cluster(places, model, friction, restitution, masses=None):
