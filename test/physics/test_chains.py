@@ -109,6 +109,15 @@ def test_three_touching_balls_collide_until_none_approaches(model):
     assert after == pytest.approx([13 / 64, 15 / 64, 9 / 16], abs=EXACT)
 
 
+@pytest.mark.parametrize('law', ['newton', 'poisson', 'moreau', 'frictionless'])
+def test_all_impact_laws_of_hybrid_pass_on_the_speed(law):
+    model = sequential('hybrid', impact=law)
+    after = speeds_after(model, [1.0] * 3, [1.0, 0.0, 0.0], 0.5)
+    assert after == pytest.approx([13 / 64, 15 / 64, 9 / 16], abs=EXACT)
+    plastic = speeds_after(sequential('hybrid', impact='plastic'), [1.0] * 3, [1.0, 0.0, 0.0], 0.5)
+    assert plastic == pytest.approx([1 / 3] * 3, abs=EXACT)
+
+
 @pytest.mark.parametrize('model', RIGID)
 @pytest.mark.parametrize('seed', range(8))
 def test_unequal_masses_collide_in_the_order_of_their_approach(model, seed):

@@ -231,18 +231,19 @@ def solve_bilateral(G, g, kept, impulse):
 #     until    no contact approaches
 #
 # The others take no part in a single impact. Contacts of equal speed collide at once: the order
-# plays no role where the physics are symmetric.
-# A contact with e = 0 does not rebound, and where it is the fastest, all those with e = 0 are held
-# at once. Slow approaches that are left end in one plastic impact of all contacts: a row of bodies
-# with e < 1 may collide infinitely often in an instant.
+# plays no role where the physics are symmetric. A contact with e = 0 does not rebound, and where
+# it is the fastest, all those with e = 0 are held at once. Slow approaches that are left end in
+# one plastic impact of all contacts: a row of bodies with e < 1 may collide infinitely often in an
+# instant.
 
 
 @kernel
 def sequence_of_impacts(law, energy_guard, G, u, mu, restitution, least, room, impulse):
-    """Fill the sum of the impulses of a sequence of impacts; as `solve_impact`, with their number.
+    """Fill the sum of the impulses of a sequence; return (status code, impacts, residual).
 
     A contact collides where it approaches faster than `least` [m/s]; held ones may go on
-    approaching at `room` [m/s], which does not close them; (nc,) each.
+    approaching at `room` [m/s], which does not close them; (nc,) each. The other arguments are
+    those of `solve_impact`.
     """
     nc, now, colliding = mu.shape[0], u.copy(), np.empty(mu.shape[0], np.int64)
     none, rebounds = np.zeros(nc), restitution if law != PLASTIC else np.zeros(nc)
@@ -289,6 +290,7 @@ def find_fastest(u, restitution, least, slow, colliding):
         if colliding[i] == 1 and -u[3 * i + 2] < (1.0 - SAME_SPEED) * fastest:
             colliding[i] = 0
         elastic = elastic or (colliding[i] == 1 and restitution[i] > 0.0)
+    # of those at one speed the ones that rebound are first; the others are held with all e = 0
     for i in range(colliding.shape[0]):
         if elastic and restitution[i] == 0.0:
             colliding[i] = 0
@@ -329,9 +331,9 @@ def impact_of_some(law, energy_guard, G, u, mu, restitution, room, colliding, im
 def apply_impact(data, arc, law, energy_guard, sequential):
     """Change the velocity by the impact map; return (status code, iterations, residual).
 
-    `sequential`: multiple impacts are a sequence of single ones.
-    Contacts and limits that leave are opened; nothing sticks until the modes are chosen. Limits
-    hold as bilateral rows do, but those that would pull are released, the worst first.
+    With `sequential` multiple impacts are a sequence of single ones. Contacts and limits that
+    leave are opened; nothing sticks until the modes are chosen. Limits hold as bilateral rows do,
+    but those that would pull are released, the worst first.
     """
     # 1 for the bilateral rows and the limits that are touched
     lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
