@@ -140,7 +140,7 @@ class Sizes:
             'row_free': (rows,), 'row_start': (rows,), 'row_friction': (nc,), 'row_gap': (nc,),
             'row_impulse': (rows,), 'row_lower': (ns,), 'row_upper': (ns,),
             'row_interval_gap': (ns,), 'row_weight': (rows,), 'row_memory': (nc, MEMORY_NUMBERS),
-            'row_memory_next': (nc, MEMORY_NUMBERS), 'guard': (self.n_islands, 4),
+            'row_memory_next': (nc, MEMORY_NUMBERS), 'guard': (self.n_islands, 5),
             'island_solver': (self.n_islands, 3),
             # scratch of the solvers
             'cone_work': (CONE_VECTORS, rows), 'newton_matrix': (rows * rows,),

@@ -161,17 +161,7 @@ def carry_over(slots, before, now, impulse, memory):
 @kernel
 def _reorder(features, kin, first, before, now, impulse, memory):
     """Permute the rows of the candidate whose first slot is `first`; clear the unused ones."""
-    feature_before, feature = before[0], now[0]
-    came_from = np.full(features, NO_SLOT)
-    # slot from which each contact came: the same feature, or the most similar normal
-    for s in range(features):
-        for k in range(features):
-            same = feature[first + s] == feature_before[first + k]
-            if same and feature[first + s] != NO_FEATURE:
-                came_from[s] = k
-    for s in range(features):
-        if came_from[s] == NO_SLOT and feature[first + s] != NO_FEATURE:
-            came_from[s] = _nearest_normal(s, (features, kin), first, before, now, came_from)
+    came_from = slots_before((features, kin), first, before, now)
     # clear the rows that no contact takes over
     row_in = np.arange(features)
     for k in range(features):
@@ -187,6 +177,27 @@ def _reorder(features, kin, first, before, now, impulse, memory):
             k += 1
         row_in[k] = row_in[s]
         _exchange(first + s, first + k, impulse, memory)
+
+
+@kernel
+def slots_before(slots, first, before, now):
+    """Return the slot that each contact of a candidate had before, NO_SLOT for new ones, (slots,).
+
+    `slots` is (slots of the candidate, kin), `first` its first one, from which the result counts;
+    the others as in `carry_over`.
+    """
+    feature_before, feature, features = before[0], now[0], slots[0]
+    came_from = np.full(features, NO_SLOT)
+    # the same feature, or the most similar normal
+    for s in range(features):
+        for k in range(features):
+            same = feature[first + s] == feature_before[first + k]
+            if same and feature[first + s] != NO_FEATURE:
+                came_from[s] = k
+    for s in range(features):
+        if came_from[s] == NO_SLOT and feature[first + s] != NO_FEATURE:
+            came_from[s] = _nearest_normal(s, slots, first, before, now, came_from)
+    return came_from
 
 
 @kernel

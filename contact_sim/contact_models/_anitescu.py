@@ -28,6 +28,11 @@ from contact_sim.contact_models._base import (
     ConeParameters,
     iteration_limits,
 )
+from contact_sim.contact_models._impact_sequence import (
+    SEQUENTIAL,
+    multiple_impacts_parameter,
+    sequence_impacts,
+)
 from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
@@ -57,6 +62,7 @@ class AnitescuParameters(ConeParameters):
         0, '-', 'even number of sides of the friction cone; 0: circular', at_least=0, at_most=64,
         live=True,
     )  # fmt: skip
+    multiple_impacts: str = multiple_impacts_parameter()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,6 +177,9 @@ def pyramid_residual(rows, sides, impulse):
     return worst
 
 
+IN_SEQUENCE = compiled_law(solve_anitescu, before_solving=sequence_impacts)
+
+
 class Anitescu(ConeModel):
     """The convex relaxation, with a circular or a polyhedral cone.
 
@@ -183,8 +192,10 @@ class Anitescu(ConeModel):
     parameter_class: ClassVar[type[Parameters]] = AnitescuParameters
     compiled: CompiledLaw = compiled_law(solve_anitescu)
 
-    def __init__(self, **parameters: float) -> None:
+    def __init__(self, **parameters: float | str) -> None:
         self.parameters: AnitescuParameters = AnitescuParameters(**parameters)  # type: ignore[arg-type]
+        if self.parameters.multiple_impacts == SEQUENTIAL:
+            self.compiled = IN_SEQUENCE
 
     def law_numbers(self) -> tuple[float, ...]:
         """Return the parameters of all cone models and the number of sides."""

@@ -28,6 +28,11 @@ from typing import ClassVar
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, vector
 from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.contact_models._impact_sequence import (
+    SEQUENTIAL,
+    multiple_impacts_parameter,
+    sequence_impacts,
+)
 from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
@@ -54,6 +59,7 @@ class LcpParameters(Parameters):
         200, '-', 'rounds of normal forces and friction bounds under the box law', at_least=1,
         at_most=100000, live=True,
     )  # fmt: skip
+    multiple_impacts: str = multiple_impacts_parameter()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,6 +80,9 @@ def solve_lcp(data):
     report_solve(data, outcome)
 
 
+IN_SEQUENCE = compiled_law(solve_lcp, before_solving=sequence_impacts)
+
+
 class Lcp(TimeSteppingModel):
     """Stewart and Trinkle's linear complementarity problem.
 
@@ -87,6 +96,8 @@ class Lcp(TimeSteppingModel):
 
     def __init__(self, **parameters: int | str) -> None:
         self.parameters: LcpParameters = LcpParameters(**parameters)  # type: ignore[arg-type]
+        if self.parameters.multiple_impacts == SEQUENTIAL:
+            self.compiled = IN_SEQUENCE
 
     def reach(self, h: float) -> tuple[float, float]:
         """Return (h, 0): no force at a distance."""

@@ -23,6 +23,11 @@ from contact_sim.contact_models._base import (
     ConeParameters,
     iteration_limits,
 )
+from contact_sim.contact_models._impact_sequence import (
+    SEQUENTIAL,
+    multiple_impacts_parameter,
+    sequence_impacts,
+)
 from contact_sim.contact_models._stages import (
     CompiledLaw,
     compiled_law,
@@ -47,6 +52,7 @@ class NcpParameters(ConeParameters):
     solver: str = parameter(
         EXACT, '', 'exact, or the method of another engine', choices=(EXACT, *PEERS), live=True
     )
+    multiple_impacts: str = multiple_impacts_parameter()
 
 
 @kernel
@@ -73,6 +79,8 @@ def solve_as_engine(data):
 
 
 AS_ENGINE = compiled_law(solve_as_engine)
+IN_SEQUENCE = compiled_law(solve_ncp, before_solving=sequence_impacts)
+AS_ENGINE_IN_SEQUENCE = compiled_law(solve_as_engine, before_solving=sequence_impacts)
 
 
 class Ncp(ConeModel):
@@ -89,8 +97,11 @@ class Ncp(ConeModel):
 
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: NcpParameters = NcpParameters(**parameters)  # type: ignore[arg-type]
+        sequential = self.parameters.multiple_impacts == SEQUENTIAL
         if self.parameters.solver != EXACT:
-            self.compiled = AS_ENGINE
+            self.compiled = AS_ENGINE_IN_SEQUENCE if sequential else AS_ENGINE
+        elif sequential:
+            self.compiled = IN_SEQUENCE
 
     def law_numbers(self) -> tuple[float, ...]:
         """Return the parameters of all cone models and the code of the method."""

@@ -110,6 +110,8 @@ READY, NOT_FINITE = 0, -1
 """Status of a world; k > 0: the command of actuated joint k − 1 is not finite."""
 DIRECT, JOINT_PD = 0, 1  # controllers: efforts as commanded, or PD around joint targets
 HAS_MEMORY, NO_RESTITUTION = 1, 2  # options of a law
+SEQUENCE_STATUS = 4
+"""Place of the status of a sequence of impacts in the numbers of the energy guard."""
 CONTACTS, ROWS, ISLAND = range(3)
 """Places of the numbers of the problem at hand in the field `counts`."""
 
@@ -132,7 +134,8 @@ def compiled_law(solve_law: Any, **stages: Any) -> CompiledLaw:
         stages: kernels in place of `before_step`, `before_solving` and `next_problem`.
     """
     own = {'solve_law': solve_law, '__name__': solve_law.__module__, **stages}
-    name = solve_law.__name__
+    # entries of one law with other stages are kept apart on disk
+    name = '_'.join([solve_law.__name__, *stages])
     return CompiledLaw(
         specialised(advance, f'advance_{name}', own), specialised(answer, f'answer_{name}', own)
     )
@@ -558,8 +561,10 @@ def combine_outcomes(data):
     """Note the worst status of the islands, all iterations, and the largest residual."""
     solver, outcome = vector(data, f.SOLVER), matrix(data, f.ISLAND_SOLVER)
     solver[0], solver[1], solver[2] = FREE, 0.0, 0.0
+    sequence = matrix(data, f.GUARD)
     for i in range(outcome.shape[0]):
         solver[0], residual = worse_status(solver[0], outcome[i, 0]), outcome[i, 2]
+        solver[0] = worse_status(solver[0], sequence[i, SEQUENCE_STATUS])
         solver[1] += outcome[i, 1]
         if residual > solver[2] or residual != residual:  # max() would lose not-a-number
             solver[2] = residual
@@ -576,8 +581,7 @@ def apply_impulses(data):
     impulse, active = vector(data, f.IMPULSE), vector(data, f.ACTIVE)
     interval_active, nc = vector(data, f.INTERVAL_ACTIVE), active.shape[0]
     memory, has_memory = matrix(data, f.MEMORY), integers(data, f.OPTIONS)[0] & HAS_MEMORY
-    contacts, intervals = contact_branches(data), interval_branches(data)
-    for i in range(contacts[3]):
+    for i in range(contact_branches(data)[3]):
         if active[i] <= 0.0:
             impulse[3 * i] = impulse[3 * i + 1] = impulse[3 * i + 2] = 0.0
             if has_memory:
@@ -585,16 +589,8 @@ def apply_impulses(data):
     for k in range(interval_active.shape[0]):
         if interval_active[k] == 0.0:
             impulse[3 * nc + k] = 0.0
-    # v⁺ = v_f + M̂⁻¹ Jᵀ λ, then + M̂⁻¹ Hᵀ λ_b under bilateral constraints
-    jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
-    v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
-    generalized_impulse(jacobian, contacts, intervals, dof_parent, impulse, v_next)
-    solve(matrix(data, f.FACTOR), tree_of(data), v_next)
-    size = 0.0
-    for k in range(v_next.shape[0]):
-        v_next[k] += v_free[k]
-    if has_bilateral(data):
-        run_task(data, CONSTRAIN_VELOCITY)
+    fill_next_velocity(data, impulse)
+    v_next, size = vector(data, f.V_NEXT), 0.0
     for k in range(v_next.shape[0]):
         size += abs(v_next[k])
     # not finite, or beyond every physical speed: the world stops (not-a-number fails `<=`)
@@ -602,10 +598,28 @@ def apply_impulses(data):
         integers(data, f.STATUS)[0] = NOT_FINITE
         return True
     # u⁺ = J v⁺, and whether what was left out obeys the law at u⁺
-    row_velocities(jacobian, contacts, intervals, dof_parent, v_next, u_next)
+    row_velocities(
+        matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data), interval_branches(data),
+        integers(data, f.DOF_PARENT), v_next, vector(data, f.U_NEXT),
+    )  # fmt: skip
     activate_closing(data)
     guard_energy(data)
     return not integers(data, f.ISLAND_WAITS).any()
+
+
+@kernel
+def fill_next_velocity(data, impulse):
+    """Fill v⁺ = v_f + M̂⁻¹ Jᵀ λ, then + M̂⁻¹ Hᵀ λ_b under bilateral constraints."""
+    v_next, v_free = vector(data, f.V_NEXT), vector(data, f.V_FREE)
+    generalized_impulse(
+        matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data), interval_branches(data),
+        integers(data, f.DOF_PARENT), impulse, v_next,
+    )  # fmt: skip
+    solve(matrix(data, f.FACTOR), tree_of(data), v_next)
+    for k in range(v_next.shape[0]):
+        v_next[k] += v_free[k]
+    if has_bilateral(data):
+        run_task(data, CONSTRAIN_VELOCITY)
 
 
 @kernel
@@ -648,6 +662,7 @@ def start_guard(data):
     for island in range(guard.shape[0]):
         guard[island, 0] = guard[island, 1] = 0.0
         guard[island, 2], guard[island, 3] = 1.0, NO_IMPACT
+        guard[island, SEQUENCE_STATUS] = FREE
     if integers(data, f.OPTIONS)[0] & NO_RESTITUTION:
         return
     of_contact = integers(data, f.CONTACT_ISLAND)

@@ -9,6 +9,7 @@ from scipy.special import ellipk
 from contact_sim import Hybrid, Simulator
 from contact_sim.collision._terrain import CylinderGround, Planes, SphereGround
 from contact_sim.dynamics import mechanical_energy
+from contact_sim.terrain import HeightField
 
 GRAVITY = 9.81
 NO_EFFORT = np.zeros(0)
@@ -118,3 +119,33 @@ def test_a_cube_tumbles_in_a_bowl_without_gaining_energy(seed):
         before, energy = energy, mechanical_energy(model, sim.q, sim.v, sim.gravity)
         assert energy <= before + 1e-6
         assert report.contacts.gap.min() >= -1e-4
+
+
+@pytest.mark.parametrize(
+    ('grid', 'seed'), [(0.01, 1), (0.01, 6), (0.01, 11), (0.01, 30), (0.02, 6)]
+)
+def test_a_ball_rolls_over_a_rough_field(grid, seed):
+    """Heights of ±0.1 mm: facets trade places as the nearest, and end where others begin."""
+    rng = np.random.default_rng(seed)
+    n = int(1.2 / grid) + 1
+    field = HeightField(rng.uniform(-1e-4, 1e-4, (n, n)), grid, (-0.6, -0.6))
+    radius, friction = (0.05, 0.1)[seed % 2], (0.6, 0.3, 0.0)[seed % 3]
+    sim = Simulator(
+        ball(1.0, radius),
+        'hybrid',
+        field,
+        friction=friction,
+        restitution=(0.3, 0.0, 0.8)[seed % 3],
+    )
+    x, y = rng.uniform(-0.2, 0.2), rng.uniform(-0.2, 0.2)
+    height = radius + (0.05 if seed % 4 < 2 else 2e-4)
+    v = [rng.uniform(-0.3, 0.3), 0.2, 0.0, *rng.uniform(-5.0, 5.0, 3)]
+    sim.reset(pose(x, y, height), v)
+    model = sim.robot.pinocchio_model
+    energy = mechanical_energy(model, sim.q, sim.v, sim.gravity)
+    for _ in range(400):
+        report = sim.step(NO_EFFORT)
+        assert report.solver.converged
+        assert report.contacts.gap.min() >= -5e-7
+        before, energy = energy, mechanical_energy(model, sim.q, sim.v, sim.gravity)
+        assert energy <= before + 5e-6  # a penetration that is taken out

@@ -75,6 +75,55 @@ def test_no_impact_creates_energy_or_approach(seed, contacts, law):
     assert solution.solver.converged
 
 
+def sequence_impulse(law, G, u, mu, e, threshold=1e-3):
+    """Return the impulses of a sequence of impacts, with the energy guard, and the outcome."""
+    nc, impulse = len(mu), np.zeros(len(u))
+    arrays = [np.asarray(a, dtype=float) for a in (G, u, mu, e)]
+    outcome = _impacts.sequence_of_impacts(
+        IMPACT_LAWS.index(law), True, *arrays, np.full(nc, threshold), np.zeros(nc), impulse
+    )
+    return impulse, outcome
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from(['plastic', 'newton', 'moreau']))
+def test_no_sequence_of_impacts_creates_energy_or_approach(seed, contacts, law):
+    G, u, mu, e = random_impact(seed, contacts)
+    impulse, (code, count, _) = sequence_impulse(law, G, u, mu, e)
+    after = u + G @ impulse
+    assert 0.5 * impulse @ (u + after) <= 1e-8 * np.abs(impulse) @ np.abs(u)
+    assert after[2::3].min() >= -1e-7 * np.abs(u).max()
+    assert impulse[2::3].min() >= -1e-9 * np.abs(impulse).max()
+    assert STATUSES[code].converged
+    assert count >= 1
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 4))
+def test_elastic_sequences_without_friction_keep_the_energy(seed, contacts):
+    G, u, _, _ = random_impact(seed, contacts)
+    impulse, (code, *_) = sequence_impulse(
+        'newton', G, u, np.zeros(contacts), np.ones(contacts), 1e-9
+    )
+    if not STATUSES[code].converged:
+        return  # the status says so
+    work = 0.5 * impulse @ (2.0 * u + G @ impulse)
+    assert work == pytest.approx(0.0, abs=1e-7 * np.abs(impulse) @ np.abs(u))
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**6), st.integers(2, 4))
+def test_a_sequence_does_not_depend_on_the_order_of_contacts(seed, contacts):
+    G, u, mu, e = random_impact(seed, contacts)
+    order = np.random.default_rng(seed).permutation(contacts)
+    rows = (3 * order[:, None] + np.arange(3)).ravel()
+    impulse, _ = sequence_impulse('newton', G, u, mu, e)
+    other, _ = sequence_impulse('newton', G[np.ix_(rows, rows)], u[rows], mu[order], e[order])
+    assert G[rows] @ impulse == pytest.approx(
+        G[np.ix_(rows, rows)] @ other, abs=1e-6 * np.abs(u).max()
+    )
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 3))
 def test_all_laws_but_two_agree_without_restitution(seed, contacts):

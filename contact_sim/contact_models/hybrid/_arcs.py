@@ -11,6 +11,7 @@ import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, vector
+from contact_sim.collision._contact_slots import NO_FEATURE
 from contact_sim.contact_models._stages import place_bodies, update_actuators
 from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._arc_fields import STAGES
@@ -144,7 +145,8 @@ def find_closed(arc):
 # --- Guards: functions of the state that are positive while the modes hold (theory 2.6, T15).
 #
 #     open       gap φ while the contact approaches
-#     closed     normal force f_n                    (not φ̇: it is zero at release)
+#     closed     normal force f_n                    (not φ̇: it is zero at release), and that the
+#                surface is still there
 #     stick      μ f_n − |f_t|
 #     slip       u_t · d, d the direction in which it slips at the start
 #     intervals  distance of the force from its bounds at rest, ±u while moving; of a limit that is
@@ -175,6 +177,9 @@ def fill_guards(data, arc):
             # open: the gap, or, at the surface, the speed of leaving it
             approaches = gap[i] > 0.0 or u[r + 2] < 0.0
             guard[i], slack[i] = gap[i] if approaches else u[r + 2], CLOSING_DEPTH
+            continue
+        if has_ended(arc, i):
+            guard[i], slack[i] = -1.0, force_slack
             continue
         guard[i], slack[i] = force[r + 2] + allowance[i], force_slack
         if mode[i] == STICK:
@@ -208,12 +213,18 @@ def fill_guards(data, arc):
 
 
 @kernel
+def has_ended(arc, i):
+    """Return True if the surface that closed contact i was on is no longer among the nearest."""
+    return vector(arc, e.FEATURE)[i] == NO_FEATURE or vector(arc, e.GAP)[i] > HELD_GAP
+
+
+@kernel
 def is_force_guard(arc, place):
     """Return True if the guard at `place` is one of a force."""
     mode, interval_mode = integers(arc, e.CONTACT_MODE), integers(arc, e.INTERVAL_MODE)
     nc = mode.shape[0]
     if place < nc:
-        return mode[place] != OPEN
+        return mode[place] != OPEN and not has_ended(arc, place)
     if place < 2 * nc:
         return mode[place - nc] == STICK
     return interval_mode[place - 2 * nc] == 0
@@ -412,6 +423,8 @@ def prepare_event(arc):
     for place in range(guard.shape[0]):
         at_end[place] = 1 if guard[place] <= slack[place] else 0
     for i in range(nc):
+        if mode[i] != OPEN and has_ended(arc, i):
+            closed[i], mode[i] = 0.0, OPEN
         # a slow slip that turned back several times within this step is taken as at rest
         if mode[i] == SLIP and at_end[nc + i] != 0:
             turns[i] += 1

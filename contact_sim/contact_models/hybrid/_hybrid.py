@@ -33,6 +33,7 @@ from contact_sim._validation import is_finite
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, matrix, vector
 from contact_sim.contact_models._base import Stepper, TimeStepping, project_python_constraints
+from contact_sim.contact_models._impact_sequence import SEQUENTIAL, multiple_impacts_parameter
 from contact_sim.contact_models._ncp import Ncp
 from contact_sim.contact_models._stages import READY, entry_of
 from contact_sim.contact_models.hybrid import _arcs, _impacts, _motion
@@ -74,6 +75,7 @@ class HybridParameters(Parameters):
     energy_guard: bool = parameter(
         True, '', 'reduce the restitution of newton until no energy is created', live=True
     )
+    multiple_impacts: str = multiple_impacts_parameter()
     max_substep: float = parameter(
         1e-3, 's', 'longest Runge-Kutta step', at_least=1e-5, at_most=0.01, live=True
     )
@@ -123,7 +125,8 @@ class Hybrid:
                 f'its force in [{lower[k]:g}, {upper[k]:g}]; hybrid takes rows with two bounds or '
                 'none; choose a time-stepping model'
             )
-        ncp, h = Ncp(), float(workspace.data.time_step[0])
+        ncp = Ncp(multiple_impacts=self.parameters.multiple_impacts)
+        h = float(workspace.data.time_step[0])
         fallback = TimeStepping(workspace, ncp.compiled.advance, ncp.settings(h))
         return EventDriven(workspace, fallback, self.parameters)
 
@@ -138,7 +141,8 @@ class EventDriven:
         self, workspace: Workspace, fallback: TimeStepping, settings: HybridParameters
     ) -> None:
         self._workspace, self._fallback, self._settings = workspace, fallback, settings
-        self._law = IMPACT_LAWS.index(settings.impact), settings.energy_guard
+        sequential = settings.multiple_impacts == SEQUENTIAL
+        self._law = IMPACT_LAWS.index(settings.impact), settings.energy_guard, sequential
         self._arc = arc = ArcArrays(workspace.sizes)
         arc.jacobian_transposed[:] = workspace.data.jacobian_transposed  # rows of the intervals
         arc.settings[:] = settings.stiction_speed, settings.stabilisation

@@ -11,8 +11,8 @@ With G = J M⁻¹ Jᵀ and u⁻ = J v⁻ the impulses λ give u⁺ = u⁻ + G λ
     frictionless       newton with μ = 0
     infinite_friction  newton without slip: v⁺ = (I − M⁻¹ Jᵀ G^# diag(1, 1, 1 + e) J) v⁻
 
-Simultaneous laws cannot pass a shock on through a row of bodies one after the other: Newton's
-cradle with e = 1 ends as (−1/3, 2/3, 2/3), not as (0, 0, 1).
+At once these laws cannot pass a shock on through a row of bodies one after the other: Newton's
+cradle with e = 1 ends as (−1/3, 2/3, 2/3). As a sequence of single impacts it ends as (0, 0, 1).
 
 Dry friction of joints is a bounded force: it takes no part in an instant. A bilateral row does: it
 is eliminated first.
@@ -45,9 +45,11 @@ from contact_sim.contact_models.hybrid._motion import (
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
     MAX_ITERATIONS,
+    TOO_MANY_EVENTS,
     Rows,
     cone_work,
     row_velocity,
+    worse_status,
 )
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._jit import kernel
@@ -61,6 +63,9 @@ SHARE_TOLERANCE = 1e-14  # accuracy of the largest share of restitution that cre
 PROXIMAL = 1e-9
 SEPARATION_SPEED = 1e-9  # speed from which a contact counts as leaving after an impact [m/s]
 SMALLEST_PIVOT = 1e-10  # share of the diagonal below which a bilateral row depends on the others
+MAX_IMPACTS = 1000  # single impacts in a sequence
+SAME_SPEED = 1e-6  # relative difference of speeds up to which impacts happen at once
+LEAST_APPROACH = 1e-9  # approach speed, relative to the fastest one at first, that is rounding
 
 
 # --- The impact laws.
@@ -220,18 +225,115 @@ def solve_bilateral(G, g, kept, impulse):
     return error
 
 
-# --- An impact at the state of the arc: the impact map of all closed contacts at once.
+# --- Multiple impacts as a sequence of single ones (theory 2.8).
+#
+#     repeat   the contacts that approach fastest collide, by the law above
+#     until    no contact approaches
+#
+# The others take no part in a single impact. Contacts of equal speed collide at once: the order
+# plays no role where the physics are symmetric. A contact with e = 0 does not rebound, and where
+# it is the fastest, all those with e = 0 are held at once. Slow approaches that are left end in
+# one plastic impact of all contacts: a row of bodies with e < 1 may collide infinitely often in an
+# instant.
+
+
+@kernel
+def sequence_of_impacts(law, energy_guard, G, u, mu, restitution, least, room, impulse):
+    """Fill the sum of the impulses of a sequence; return (status code, impacts, residual).
+
+    A contact collides where it approaches faster than `least` [m/s]; held ones may go on
+    approaching at `room` [m/s], which does not close them; (nc,) each. The other arguments are
+    those of `solve_impact`.
+    """
+    nc, now, colliding = mu.shape[0], u.copy(), np.empty(mu.shape[0], np.int64)
+    none, rebounds = np.zeros(nc), restitution if law != PLASTIC else np.zeros(nc)
+    code, count, residual, fastest = CONVERGED, 0, 0.0, 0.0
+    impulse[:] = 0.0
+    for i in range(nc):
+        fastest = max(fastest, -u[3 * i + 2])
+    slow = LEAST_APPROACH * fastest
+    while True:
+        elastic = find_fastest(now, rebounds, least, slow, colliding)
+        if colliding.sum() == 0:
+            break
+        if count == MAX_IMPACTS:
+            code = TOO_MANY_EVENTS
+            break
+        shares, left = (rebounds, none) if elastic else (none, room)
+        outcome = impact_of_some(law, energy_guard, G, now, mu, shares, left, colliding, impulse)
+        count += 1
+        code, residual = worse_status(code, outcome[0]), max(residual, outcome[2])
+    # the plastic end
+    for i in range(nc):
+        if now[3 * i + 2] + room[i] < -slow:
+            colliding[:] = 1
+    if colliding.sum() > 0:
+        outcome = impact_of_some(law, energy_guard, G, now, mu, none, room, colliding, impulse)
+        count += 1
+        code, residual = worse_status(code, outcome[0]), max(residual, outcome[2])
+    return code, count, residual
+
+
+@kernel
+def find_fastest(u, restitution, least, slow, colliding):
+    """Mark the contacts that collide next, (nc,); return whether they rebound."""
+    colliding[:] = 0
+    fastest, elastic = 0.0, False
+    for i in range(colliding.shape[0]):
+        approach = -u[3 * i + 2]
+        # a held contact is left at its bound, but for rounding
+        bound = least[i] if restitution[i] > 0.0 else least[i] + slow
+        if approach > max(bound, slow):
+            colliding[i] = 1
+            fastest = max(fastest, approach)
+    for i in range(colliding.shape[0]):
+        if colliding[i] == 1 and -u[3 * i + 2] < (1.0 - SAME_SPEED) * fastest:
+            colliding[i] = 0
+        elastic = elastic or (colliding[i] == 1 and restitution[i] > 0.0)
+    # of those at one speed the ones that rebound are first; the others are held with all e = 0
+    for i in range(colliding.shape[0]):
+        if elastic and restitution[i] == 0.0:
+            colliding[i] = 0
+        elif not elastic and fastest > 0.0:
+            colliding[i] = 1 if restitution[i] == 0.0 else 0
+    return elastic
+
+
+@kernel
+def impact_of_some(law, energy_guard, G, u, mu, restitution, room, colliding, impulse):
+    """Add the impulses of an impact of some contacts and change `u`; as `solve_impact`."""
+    contact = np.flatnonzero(colliding)
+    m, n = 3 * contact.shape[0], u.shape[0]
+    block, before, answer = np.empty((m, m)), np.empty(m), np.zeros(m)
+    for a in range(m):
+        r = 3 * contact[a // 3] + a % 3
+        before[a] = u[r] + (room[contact[a // 3]] if a % 3 == 2 else 0.0)
+        for b in range(m):
+            block[a, b] = G[r, 3 * contact[b // 3] + b % 3]
+    outcome = solve_impact(
+        law, energy_guard, block, before, mu[contact], restitution[contact], answer
+    )
+    for a in range(m):
+        s = 3 * contact[a // 3] + a % 3
+        impulse[s] += answer[a]
+        for r in range(n):
+            u[r] += G[r, s] * answer[a]
+    return outcome
+
+
+# --- An impact at the state of the arc: the impact map of all closed contacts.
 #
 # Bilateral rows hold during the impact: their impulses are eliminated, which leaves the contacts
 # with G_cc − G_cb G_bb⁻¹ G_bc. So do joint limits that are hit. Dry friction takes no part.
 
 
 @kernel
-def apply_impact(data, arc, law, energy_guard):
+def apply_impact(data, arc, law, energy_guard, sequential):
     """Change the velocity by the impact map; return (status code, iterations, residual).
 
-    Contacts and limits that leave are opened; nothing sticks until the modes are chosen. Limits
-    hold as bilateral rows do, but those that would pull are released, the worst first.
+    With `sequential` multiple impacts are a sequence of single ones. Contacts and limits that
+    leave are opened; nothing sticks until the modes are chosen. Limits hold as bilateral rows do,
+    but those that would pull are released, the worst first.
     """
     # 1 for the bilateral rows and the limits that are touched
     lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
@@ -243,7 +345,7 @@ def apply_impact(data, arc, law, energy_guard):
     released, outcome = np.zeros(takes_part.shape[0]), (CONVERGED, 0, 0.0)
     impulse = np.zeros(vector(arc, e.U).shape[0])
     for _ in range(2 * takes_part.shape[0] + 1):
-        outcome = impact_of_rows(data, arc, takes_part, law, energy_guard, impulse)
+        outcome = impact_of_rows(data, arc, takes_part, law, energy_guard, sequential, impulse)
         if not release_limit(data, arc, takes_part, released, impulse):
             break
     store_impact(data, arc, takes_part, impulse)
@@ -252,7 +354,7 @@ def apply_impact(data, arc, law, energy_guard):
 
 
 @kernel
-def impact_of_rows(data, arc, takes_part, law, energy_guard, impulse):
+def impact_of_rows(data, arc, takes_part, law, energy_guard, sequential, impulse):
     """Fill the impulses of an impact in which the rows of `takes_part` hold; as `apply_impact`."""
     impulse[:] = 0.0
     na, n = fill_arc_delassus(data, arc, takes_part)
@@ -276,9 +378,15 @@ def impact_of_rows(data, arc, takes_part, law, energy_guard, impulse):
     for c in range(na):
         i = row_of[3 * c] // 3
         mu[c] = friction[i]
-        restitution[c] = elasticity[i] if before[3 * c + 2] < -threshold else 0.0
+        fast = sequential or before[3 * c + 2] < -threshold
+        restitution[c] = elasticity[i] if fast else 0.0
     answer, outcome = np.zeros(n), (CONVERGED, 0, 0.0)
-    if na > 0:
+    if na > 0 and sequential:
+        outcome = sequence_of_impacts(
+            law, energy_guard, G[:m, :m], before[:m], mu, restitution, np.full(na, threshold),
+            np.zeros(na), answer[:m],
+        )  # fmt: skip
+    elif na > 0:
         block, u_c = G[:m, :m].copy(), before[:m].copy()
         outcome = solve_impact(law, energy_guard, block, u_c, mu, restitution, answer[:m])
     restore_bilateral(G, before, m, answer)

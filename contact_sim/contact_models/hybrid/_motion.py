@@ -12,6 +12,7 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import fill_pair_rows
+from contact_sim.collision._contact_slots import NO_SLOT, slots_before
 from contact_sim.collision._detection import contact_drift, contact_rows, detect
 from contact_sim.contact_models._stages import row_response
 from contact_sim.contact_models.hybrid import _arc_fields as e
@@ -138,6 +139,7 @@ def fill_contacts(data, arc):
     position, frame = matrix(arc, e.POSITION), frames(arc, e.FRAME)
     feature = vector(arc, e.FEATURE)
     detect(ground, pose, body, offset, radius, position, frame, vector(arc, e.GAP), feature)
+    match_ground_slots(data, arc)
     contact_rows(
         matrix(data, f.COLUMNS), origin, branches_with(data, feature),
         integers(data, f.DOF_PARENT), position, frame, vector(arc, e.NO_GAP),
@@ -150,6 +152,42 @@ def fill_contacts(data, arc):
         (body, offset, radius), motion, ground, pose, feature, frame,
         vector(data, f.GRAVITY), vector(arc, e.DRIFT),
     )  # fmt: skip
+
+
+@kernel
+def match_ground_slots(data, arc):
+    """Move contacts with the ground into the slots that they had at the start of the step.
+
+    New ones take slots that are free. On few features every slot keeps its own.
+    """
+    start = vector(data, f.FEATURE_START), frames(data, f.FRAME_START)
+    position, frame, gap = matrix(arc, e.POSITION), frames(arc, e.FRAME), vector(arc, e.GAP)
+    feature, slots = vector(arc, e.FEATURE), integers(data, f.GROUND)[1]
+    for first in range(0, integers(data, f.LEAF_DOF).shape[0], slots):
+        last, same = first + slots, True
+        for i in range(first, last):
+            same = same and feature[i] == start[0][i]
+        if same:
+            continue
+        place = slots_before((slots, np.inf), first, start, (feature, frame))
+        taken = np.zeros(slots, np.int64)
+        for s in range(slots):
+            if place[s] != NO_SLOT:
+                taken[place[s]] = 1
+        for s in range(slots):
+            if place[s] == NO_SLOT:
+                place[s] = taken.argmin()
+                taken[place[s]] = 1
+        found = position[first:last].copy(), frame[first:last].copy(), gap[first:last].copy()
+        keys = feature[first:last].copy()
+        for s in range(slots):
+            i = first + place[s]
+            position[i], frame[i], gap[i], feature[i] = (
+                found[0][s],
+                found[1][s],
+                found[2][s],
+                keys[s],
+            )
 
 
 @kernel
