@@ -141,9 +141,16 @@ class ContactParameters(Parameters):
 
 @dataclass(frozen=True)
 class FrictionParameters(Parameters):
-    """Coulomb friction."""
+    """Coulomb friction, and moments of torsional and rolling friction."""
 
     mu: float = parameter(0.8, '-', 'friction coefficient of every foot', at_least=0.0, live=True)
+    torsional: float = parameter(
+        0.0, 'm', 'largest moment about the normal over the normal force, of every contact point',
+        at_least=0.0, live=True,
+    )  # fmt: skip
+    rolling: float = parameter(
+        0.0, 'm', 'the same about axes along the ground', at_least=0.0, live=True
+    )
 
 
 def _gain(unit: str, meaning: str) -> Any:
