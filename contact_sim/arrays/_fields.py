@@ -158,7 +158,7 @@ class Sizes:
             'pair_weight': (self.n_pairs,), 'pair_drift': (3 * self.n_pair_slots,),
             'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
             # moments of contacts
-            'roll_axis': (self.n_moments, 3), 'roll_step': (self.n_moments,),
+            'roll_axis': (self.n_moments, 3), 'roll_compliance': (self.n_moments,),
             # bilateral rows, with damping and without where there are two
             'bilateral_response': (2 * nb, nv), 'bilateral_matrix': (2 * nb, nb),
             'bilateral_factor': (2 * nb, nb), 'bilateral_gram': (2 * nb, nb),

@@ -98,6 +98,7 @@ from contact_sim.step._moment_rows import (
     DESCRIBE,
     FILL,
     SETTLE,
+    SOFTEN,
     START,
     run_moments,
 )
@@ -533,6 +534,7 @@ def fill_delassus(data, n, undamped):
     # bilateral rows: G − (J M̂⁻¹ Hᵀ) (H M̂⁻¹ Hᵀ)⁺ (H M̂⁻¹ Jᵀ)  (theory 4.6)
     if has_bilateral(data):
         run_task(data, CONSTRAIN_DELASSUS_UNDAMPED if undamped else CONSTRAIN_DELASSUS)
+    run_moments(data, SOFTEN)
 
 
 @kernel

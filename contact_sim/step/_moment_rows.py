@@ -8,11 +8,16 @@ angular velocity ω of the body relative to the ground. Contacts with the ground
 rows for this, behind those of dry friction, if any contact has a coefficient. To a law they are
 dry friction. The bounds follow the normal impulses: an island is solved again until they agree.
 
-The disc |λ_r| ≤ b of the rolling pair is made of intervals by turning the pair. At first both of
-its rows have the bounds ±b, along and across the motion. Where the answer leaves the disc, the row
-across carries nothing, and the pair is turned along ρ ω − λ of each answer, with a step length ρ
-[kg m²]. Where the direction no longer changes, λ = −b ω/|ω|. At the end the impulse of every pair
-lies along its first row, so that the intervals are the disc.
+The disc |λ_r| ≤ b of the rolling pair is made of intervals ±b along and across the motion, by
+turning the pair. Below the bound both rows hold the body. At the bound the row along the motion
+carries −b, and Newton's method on the direction makes the row across it compliant: an angle δ
+between motion and pair changes the impulse across by −b δ, and the motion across by |ω| δ, so that
+
+    ω_across = −R λ_across,   R = |ω|/b.
+
+After each solve the pair is turned along −λ_r. Where that changes nothing more, λ_r = −b ω/|ω|,
+and R has no effect. At the end the impulse of every pair lies along its first row, so that the
+intervals are the disc.
 
 Few simulations have such rows, so that their kernels are compiled once, apart from the laws, and
 called by address, as bilateral rows are.
@@ -26,26 +31,26 @@ import numpy as np
 from numba import carray, types
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import Arrays, frames, integers, matrix, vector
+from contact_sim.arrays._views import Arrays, frames, integers, matrix, square, vector
 from contact_sim.collision._contact_slots import carry_over
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, vec
 from contact_sim.solvers._cone_problem import MAX_ITERATIONS, worse_status
-from contact_sim.solvers._delassus import solve
 from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
-from contact_sim.step._contact_rows import first_moment, tree_of
+from contact_sim.step._contact_rows import first_moment
 
 NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
 
 ADDRESS, TASK = range(2)
 """Places of the field `moments`."""
-CARRY, FILL, START, SETTLE, DESCRIBE = range(5)
+CARRY, FILL, START, SOFTEN, SETTLE, DESCRIBE = range(6)
 """Tasks of `moment_task`, which says what each does."""
-CONSISTENT = 1e-10
-"""Share of a bound, or of that of the largest normal impulse, that may be missed [-]."""
-MAX_ROUNDS, UNDAMPED_ROUNDS = 100, 20
-"""Solves of a step after which a contact no longer waits, or its bounds move by halves."""
-STEP_LENGTH = 1.5
-"""ρ times the larger mobility of the pair; up to 2 every turn of it contracts."""
+CONSISTENT, NEARLY_CONSISTENT = 1e-10, 1e-6
+"""Share of a bound, or of that of the largest normal impulse, that may be missed [-]; and that
+after many solves, each of which moves redundant impulses by rounding over the proximal share."""
+MAX_ROUNDS, UNDAMPED_ROUNDS = 100, 15
+"""Solves of a step after which a contact no longer waits; after which bounds move by halves."""
+STILL = 1e-9
+"""Angular velocity up to which a body counts as at rest [rad/s]."""
 NO_MOTION = 1e-12
 """Share of the squared speeds of a branch up to which a row of J counts as zero."""
 
@@ -67,12 +72,13 @@ def run_moments(data, task):
 
 @kernel
 def bound_moments(data):
-    """Fill the bounds of all moments that belong to the normal impulses of a step."""
+    """Fill the bounds of all moments that belong to the normal impulses of a step; R = 0."""
     impulse, first = vector(data, f.IMPULSE), first_moment(data)
     lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
     torsional, rolling = vector(data, f.TORSIONAL_FRICTION), vector(data, f.ROLLING_FRICTION)
+    compliance = vector(data, f.ROLL_COMPLIANCE)
     for i in range(torsional.shape[0]):
-        normal, k = max(impulse[3 * i + 2], 0.0), first + 3 * i
+        normal, k, compliance[i] = max(impulse[3 * i + 2], 0.0), first + 3 * i, 0.0
         for e in range(3):
             upper[k + e] = (torsional[i] if e == 0 else rolling[i]) * normal
             lower[k + e] = -upper[k + e]
@@ -99,6 +105,8 @@ def moment_task(numbers: Any, indices: Any, layout: Any) -> None:
     elif task == START:
         for i in range(vector(data, f.TORSIONAL_FRICTION).shape[0]):
             start_moment(data, i)
+    elif task == SOFTEN:
+        soften_pairs(data)
     elif task == SETTLE:
         settle_moments(data)
     elif task == DESCRIBE:
@@ -146,9 +154,7 @@ def start_moment(data, i):
         bias[r + e] = lower[k] = upper[k] = taking_part[k] = 0.0
     if not active:
         return
-    # step length of the pair, then the pair along the motion that it opposed, or will oppose
-    mobility = max(mobility_of(data, i, r + 1), mobility_of(data, i, r + 2))
-    vector(data, f.ROLL_STEP)[i] = STEP_LENGTH / mobility if mobility > 0.0 else 0.0
+    # the pair along the motion that it opposed, or else will oppose
     x, y = -impulse[r + 1], -impulse[r + 2]
     if x == 0.0 and y == 0.0:
         x, y = u_free[r + 1], u_free[r + 2]
@@ -156,24 +162,21 @@ def start_moment(data, i):
     normal = max(impulse[3 * i + 2], 0.0)
     move_bound(data, i, 0, vector(data, f.TORSIONAL_FRICTION)[i] * normal)
     move_bound(data, i, 1, vector(data, f.ROLLING_FRICTION)[i] * normal)
+    # one that was at its bound is likely to stay there
+    bound, sliding = upper[r + 1 - first], abs(impulse[r + 1]) >= upper[r + 1 - first] > 0.0
+    vector(data, f.ROLL_COMPLIANCE)[i] = max(u_free[r + 1], 0.0) / bound if sliding else 0.0
 
 
 @kernel
-def mobility_of(data, i, r):
-    """Return J M̂⁻¹ Jᵀ of a row on the branch of contact i [1/(kg m²)]."""
-    jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
-    y, leaf, total = vector(data, f.DISPLACEMENT), integers(data, f.LEAF_DOF)[i], 0.0
-    y[:] = 0.0
-    k = leaf
-    while k >= 0:
-        y[k] = jacobian[k, r]
-        k = dof_parent[k]
-    solve(matrix(data, f.FACTOR), tree_of(data), y)
-    k = leaf
-    while k >= 0:
-        total += jacobian[k, r] * y[k]
-        k = dof_parent[k]
-    return total
+def soften_pairs(data):
+    """Add R to the diagonal of G in the rows across the motion."""
+    counts, row_of = integers(data, f.COUNTS), integers(data, f.ROW_OF)
+    G, compliance = square(data, f.DELASSUS, counts[1]), vector(data, f.ROLL_COMPLIANCE)
+    first = 3 * vector(data, f.GAP).shape[0] + first_moment(data)
+    for a in range(3 * counts[0], counts[1]):
+        k = row_of[a] - first
+        if k % 3 == 2 and 0 <= k < 3 * compliance.shape[0]:
+            G[a, a] += compliance[k // 3]
 
 
 @kernel
@@ -192,21 +195,16 @@ def can_move(data, i, r):
 @kernel
 def move_bound(data, i, e, bound):
     """Give the spin (e = 0) or the rolling pair (e = 1) of contact i the bounds ±`bound`."""
-    first, r = 3 * vector(data, f.GAP).shape[0], moment_row(data, i) + e
+    first, row = 3 * vector(data, f.GAP).shape[0], moment_row(data, i) + e
+    lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
     impulse, taking_part = vector(data, f.IMPULSE), vector(data, f.INTERVAL_ACTIVE)
-    lower, upper, k = vector(data, f.LOWER), vector(data, f.UPPER), r - first
-    old, x = upper[k], impulse[r]
-    # an impulse at its bound stays there, so that a solve need not find it again
-    if abs(x) > bound or (abs(x) >= old and old > 0.0):
-        impulse[r] = bound if x > 0.0 else -bound
-    lower[k], upper[k] = -bound, bound
-    taking_part[k] = can_move(data, i, r) if bound > 0.0 else 0.0
-    if e == 1:  # across the motion: from the first bound on, until the pair is turned
-        across = old == 0.0 or taking_part[k + 1] != 0.0
-        impulse[r + 1] = min(max(impulse[r + 1], -bound), bound)
-        lower[k + 1], upper[k + 1] = -bound, bound
-        moves = bound > 0.0 and across
-        taking_part[k + 1] = can_move(data, i, r + 1) if moves else 0.0
+    for r in range(row, row + 1 + e):
+        k, x = r - first, impulse[r]
+        # an impulse at its bound stays there, so that a solve need not find it again
+        if abs(x) > bound or abs(x) >= upper[k] > 0.0:
+            impulse[r] = bound if x > 0.0 else -bound
+        lower[k], upper[k] = -bound, bound
+        taking_part[k] = can_move(data, i, r) if bound > 0.0 else 0.0
 
 
 @kernel
@@ -265,9 +263,10 @@ def settle_moments(data):
             solver[0] = worse_status(solver[0], MAX_ITERATIONS)
             continue
         normal = max(impulse[3 * i + 2], 0.0)
-        changed = turn_rolling(data, i)
-        changed |= follow_normal(data, i, 0, torsional[i], normal, largest)
-        changed |= follow_normal(data, i, 1, rolling[i], normal, largest)
+        share = CONSISTENT if rounds[i] < UNDAMPED_ROUNDS else NEARLY_CONSISTENT
+        slack = share * largest
+        changed = settle_spin(data, i, torsional[i] * normal, torsional[i] * slack)
+        changed |= settle_rolling(data, i, rolling[i] * normal, rolling[i] * slack, share)
         if changed:
             rounds[i] += 1
             waits[island[i]] = 1
@@ -277,41 +276,54 @@ def settle_moments(data):
 
 
 @kernel
-def turn_rolling(data, i):
-    """Turn the rolling pair of contact i to where its friction belongs; return if it changed."""
-    r = moment_row(data, i) + 1
-    k = r - 3 * vector(data, f.GAP).shape[0]
-    impulse, u, bound = vector(data, f.IMPULSE), vector(data, f.U_NEXT), vector(data, f.UPPER)[k]
-    taking_part, rho = vector(data, f.INTERVAL_ACTIVE), vector(data, f.ROLL_STEP)[i]
-    if taking_part[k] == 0.0:
+def settle_spin(data, i, bound, slack):
+    """Move the bounds of the spin of contact i to `bound`; return whether to solve again.
+
+    An answer inside both bounds is one for both, and so is one at rest.
+    """
+    r = moment_row(data, i)
+    old = vector(data, f.UPPER)[r - 3 * vector(data, f.GAP).shape[0]]
+    x, still = abs(vector(data, f.IMPULSE)[r]), abs(vector(data, f.U_NEXT)[r]) <= STILL
+    if (x <= bound and (x < old or still)) or abs(bound - old) <= slack:
         return False
-    x, y = impulse[r], impulse[r + 1]
-    p, q = rho * u[r] - x, rho * u[r + 1] - y
-    size, inside = np.sqrt(p * p + q * q), max(abs(x), abs(y)) < bound
-    if taking_part[k + 1] != 0.0 and inside:
-        # no motion: right, unless in a corner outside of the disc
-        if x * x + y * y <= (bound * (1.0 + CONSISTENT)) ** 2:
-            return False
-    elif abs(y * size + bound * q) <= CONSISTENT * bound * size:
-        # λ = −b (p, q)/|(p, q)|, the point of the disc nearest to λ − ρ ω
-        return False
-    turn_pair(data, i, p, q)
-    impulse[r], impulse[r + 1] = -bound, 0.0
-    taking_part[k], taking_part[k + 1] = can_move(data, i, r), 0.0
+    move_bound(data, i, 0, next_bound(data, i, bound, old, still))
     return True
 
 
 @kernel
-def follow_normal(data, i, e, coefficient, normal, largest):
-    """Move bounds of contact i to those of its normal impulse; return if they were others."""
-    k = moment_row(data, i) + e - 3 * vector(data, f.GAP).shape[0]
-    bound, old = coefficient * normal, vector(data, f.UPPER)[k]
-    if abs(bound - old) <= CONSISTENT * coefficient * largest:
+def settle_rolling(data, i, bound, slack, share):
+    """Do the same for the rolling pair, and turn it to where its friction belongs."""
+    r = moment_row(data, i) + 1
+    k = r - 3 * vector(data, f.GAP).shape[0]
+    impulse, u, old = vector(data, f.IMPULSE), vector(data, f.U_NEXT), vector(data, f.UPPER)[k]
+    compliance, x, y = vector(data, f.ROLL_COMPLIANCE), impulse[r], impulse[r + 1]
+    size, still = np.sqrt(x * x + y * y), np.sqrt(u[r] ** 2 + u[r + 1] ** 2) <= STILL
+    inside = max(abs(x), abs(y)) < old and compliance[i] == 0.0
+    if size <= bound * (1.0 + CONSISTENT) and (inside or still):
         return False
-    if integers(data, f.MOMENT_ROUNDS)[i] >= UNDAMPED_ROUNDS:
-        bound = 0.5 * (bound + old)
-    move_bound(data, i, e, bound)
+    sliding = abs(x) >= old > 0.0
+    aligned, close = sliding and abs(y) <= share * old, abs(bound - old) <= slack
+    if close and (aligned or old == 0.0):
+        return False
+    if old > 0.0 and not aligned:
+        turn_pair(data, i, -x, -y)
+        if size > old:
+            impulse[r], impulse[r + 1] = -old, 0.0
+        # of a corner outside of the disc the motion is not known yet
+        compliance[i] = max(u[r], 0.0) / old if sliding else 0.0
+    move_bound(data, i, 1, next_bound(data, i, bound, old, still))
     return True
+
+
+@kernel
+def next_bound(data, i, bound, old, still):
+    """Return the bound of contact i in the next solve, from that of the last answer."""
+    rounds = integers(data, f.MOMENT_ROUNDS)[i]
+    # at rest less, more so from solve to solve: an answer inside its bounds is right, too, and of
+    # redundant impulses the normal one may follow the moment down
+    if still:
+        return (1.0 - min(NEARLY_CONSISTENT * 2.0**rounds, 0.5)) * bound
+    return 0.5 * (bound + old) if rounds >= UNDAMPED_ROUNDS else bound
 
 
 @kernel
