@@ -52,7 +52,7 @@ from contact_sim.simulation._simulator import MOMENT_COEFFICIENTS, Simulator
 from contact_sim.terrain import Region
 
 HASHED = ('clock', 'now', 'impulse', 'effort', 'tau', 'friction', 'memory', 'delay_line',
-          'lagged_effort')  # fmt: skip
+          'lagged_effort', 'torsional_friction', 'rolling_friction', 'contact_moment')  # fmt: skip
 """Fields from which the next step starts, and the inputs of the last step."""
 
 

@@ -145,12 +145,13 @@ class FrictionParameters(Parameters):
 
     mu: float = parameter(0.8, '-', 'friction coefficient of every foot', at_least=0.0, live=True)
     torsional: float = parameter(
-        0.0, 'm', 'largest moment about the normal over the normal force, of every contact point',
+        0.0, 'm', 'largest moment of every contact point about the normal, over its normal force',
         at_least=0.0, live=True,
     )  # fmt: skip
     rolling: float = parameter(
-        0.0, 'm', 'the same about axes along the ground', at_least=0.0, live=True
-    )
+        0.0, 'm', 'largest moment of every contact point along the ground, over its normal force',
+        at_least=0.0, live=True,
+    )  # fmt: skip
 
 
 def _gain(unit: str, meaning: str) -> Any:
