@@ -159,6 +159,7 @@ class Sizes:
             'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
             # moments of contacts
             'roll_axis': (self.n_moments, 3), 'roll_compliance': (self.n_moments,),
+            'roll_softness': (self.n_moments, 3),
             # bilateral rows, with damping and without where there are two
             'bilateral_response': (2 * nb, nv), 'bilateral_matrix': (2 * nb, nb),
             'bilateral_factor': (2 * nb, nb), 'bilateral_gram': (2 * nb, nb),

@@ -59,6 +59,7 @@ from contact_sim.step._contact_rows import (
     tree_of,
     unbiased_rows_of,
 )
+from contact_sim.step._moment_rows import note_softness
 
 (
     FORM_2014, TIME_CONSTANT, DAMPING_RATIO, IMPEDANCE, _, _, _, _, IMPRATIO, ELLIPTIC, EXACT,
@@ -215,7 +216,8 @@ def solve_todorov(data):
         weight = vector(data, f.ROW_WEIGHT)
         fill_contact_rules(rows, start, gap, weight, h, law, R, v_hat)
         fill_interval_rules(rows, start, interval_gap, weight, h, law, R, v_hat)
-        fill_moment_rules(data, rows, R)
+        fill_moment_compliance(data, rows, R)
+    note_softness(data, R, v_hat)
     # λ = min over the cones, or over the edges of the pyramids
     elliptic = law[ELLIPTIC] != 0.0
     iterations, residual, converged = minimise_linear(
@@ -304,7 +306,7 @@ def fill_interval_rules(rows, start, gap, weight, h, law, R, v_hat):
 
 
 @kernel
-def fill_moment_rules(data, rows, R):
+def fill_moment_compliance(data, rows, R):
     """Fill R of the moments of contacts, R_t (μ/r)², r their coefficient [m]."""
     torsional, rolling = vector(data, f.TORSIONAL_FRICTION), vector(data, f.ROLLING_FRICTION)
     row_of, law, nc = integers(data, f.ROW_OF), vector(data, f.LAW), rows.friction.shape[0]

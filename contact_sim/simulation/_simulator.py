@@ -425,8 +425,13 @@ class Simulator:
             InvalidInput: a snapshot of another robot, or on a ground with other features.
         """
         self._restore_constraints(of_type('snapshot', snapshot, Snapshot))
-        self._use_moments(snapshot.moments)
-        snapshot.check_fits(self.snapshot())
+        before = self._workspace.has_moments
+        self._use_moments(of_type('snapshot: moments', snapshot.moments, bool))
+        try:
+            snapshot.check_fits(self.snapshot())
+        except ContactSimError:
+            self._use_moments(before)
+            raise
         start, stop, _ = self.sizes.layout['clock']
         finite_array('snapshot: time', snapshot.buffer[start:stop])
         self.time_step = snapshot.buffer[self.sizes.layout['time_step'][0]]

@@ -15,6 +15,8 @@ between motion and pair changes the impulse across by −b δ, and the motion ac
 
     ω_across = −R λ_across,   R = |ω|/b.
 
+A soft law has a compliance R₀ of its own, and its friction is towards v̂: then ω − v̂ is in the
+place of ω, and R = |ω − v̂|/b − R₀.
 After each solve the pair is turned along −λ_r. Where that changes nothing more, λ_r = −b ω/|ω|,
 and R has no effect. At the end the impulse of every pair lies along its first row, so that the
 intervals are the disc.
@@ -71,6 +73,17 @@ def run_moments(data, task):
 
 
 @kernel
+def note_softness(data, R, v_hat):
+    """Note v̂ and R of the rolling pairs, under a law with γ = R⁻¹ (v̂ − u) below the bound."""
+    counts, row_of = integers(data, f.COUNTS), integers(data, f.ROW_OF)
+    soft, first = matrix(data, f.ROLL_SOFTNESS), 3 * vector(data, f.GAP).shape[0]
+    for a in range(3 * counts[0], counts[1]):
+        k = row_of[a] - first - first_moment(data)
+        if k % 3 != 0 and 0 <= k < 3 * soft.shape[0]:
+            soft[k // 3, k % 3 - 1], soft[k // 3, 2] = v_hat[a], R[a]
+
+
+@kernel
 def bound_moments(data):
     """Fill the bounds of all moments that belong to the normal impulses of a step; R = 0."""
     impulse, first = vector(data, f.IMPULSE), first_moment(data)
@@ -103,6 +116,7 @@ def moment_task(numbers: Any, indices: Any, layout: Any) -> None:
     elif task == FILL:
         fill_moment_rows(data)
     elif task == START:
+        matrix(data, f.ROLL_SOFTNESS)[:] = 0.0
         for i in range(vector(data, f.TORSIONAL_FRICTION).shape[0]):
             start_moment(data, i)
     elif task == SOFTEN:
@@ -306,11 +320,17 @@ def settle_rolling(data, i, bound, slack, share):
     if close and (aligned or old == 0.0):
         return False
     if old > 0.0 and not aligned:
+        # slip along the next axis, −λ, and across it; of a corner outside of the disc it is not
+        # known yet
+        soft = matrix(data, f.ROLL_SOFTNESS)[i]
+        p, q = u[r] - soft[0], u[r + 1] - soft[1]
+        along, across = -(p * x + q * y) / size, (p * y - q * x) / size
         turn_pair(data, i, -x, -y)
+        compliance[i] = max(along / old - soft[2], 0.0) if sliding else 0.0
         if size > old:
             impulse[r], impulse[r + 1] = -old, 0.0
-        # of a corner outside of the disc the motion is not known yet
-        compliance[i] = max(u[r], 0.0) / old if sliding else 0.0
+        if compliance[i] > 0.0:
+            impulse[r + 1] = -across / (compliance[i] + soft[2])
     move_bound(data, i, 1, next_bound(data, i, bound, old, still))
     return True
 
