@@ -46,9 +46,13 @@ ADDRESS, TASK = range(2)
 """Places of the field `moments`."""
 CARRY, FILL, START, SOFTEN, SETTLE, DESCRIBE = range(6)
 """Tasks of `moment_task`, which says what each does."""
+FROZEN_ROLLING = 4
+"""Option of a law: the axes of rolling friction stay those of the motion before the step."""
 CONSISTENT, NEARLY_CONSISTENT = 1e-10, 1e-6
-"""Share of a bound, or of that of the largest normal impulse, that may be missed [-]; and that
-after many solves, each of which moves redundant impulses by rounding over the proximal share."""
+"""Share of the bound of the largest normal impulse that a moment may miss [-]; and that after many
+solves, each of which moves redundant impulses by rounding over the proximal share."""
+NEGLIGIBLE = 1e-8
+"""Share of the largest normal impulse up to which one bounds no moment [-]."""
 MAX_ROUNDS, UNDAMPED_ROUNDS = 100, 15
 """Solves of a step after which a contact no longer waits; after which bounds move by halves."""
 STILL = 1e-9
@@ -117,8 +121,9 @@ def moment_task(numbers: Any, indices: Any, layout: Any) -> None:
         fill_moment_rows(data)
     elif task == START:
         matrix(data, f.ROLL_SOFTNESS)[:] = 0.0
+        least = NEGLIGIBLE * largest_normal(data)
         for i in range(vector(data, f.TORSIONAL_FRICTION).shape[0]):
-            start_moment(data, i)
+            start_moment(data, i, least)
     elif task == SOFTEN:
         soften_pairs(data)
     elif task == SETTLE:
@@ -151,8 +156,11 @@ def fill_moment_rows(data):
 
 
 @kernel
-def start_moment(data, i):
-    """Fill guess, bounds and activity of the moments of contact i for the first solve."""
+def start_moment(data, i, least):
+    """Fill guess, bounds and activity of the moments of contact i for the first solve.
+
+    A normal impulse up to `least` counts as none.
+    """
     r, first = moment_row(data, i), 3 * vector(data, f.GAP).shape[0]
     impulse, bias, u_free = vector(data, f.IMPULSE), vector(data, f.BIAS), vector(data, f.U_FREE)
     lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
@@ -169,16 +177,20 @@ def start_moment(data, i):
     if not active:
         return
     # the pair along the motion that it opposed, or else will oppose
-    x, y = -impulse[r + 1], -impulse[r + 2]
-    if x == 0.0 and y == 0.0:
+    x, y, start = -impulse[r + 1], -impulse[r + 2], vector(data, f.U_START)
+    frozen = integers(data, f.OPTIONS)[0] & FROZEN_ROLLING != 0
+    if frozen:
+        x, y = start[r + 1], start[r + 2]
+    elif x == 0.0 and y == 0.0:
         x, y = u_free[r + 1], u_free[r + 2]
     turn_pair(data, i, x, y)
-    normal = max(impulse[3 * i + 2], 0.0)
+    normal = impulse[3 * i + 2] if impulse[3 * i + 2] > least else 0.0
     move_bound(data, i, 0, vector(data, f.TORSIONAL_FRICTION)[i] * normal)
     move_bound(data, i, 1, vector(data, f.ROLLING_FRICTION)[i] * normal)
     # one that was at its bound is likely to stay there
     bound, sliding = upper[r + 1 - first], abs(impulse[r + 1]) >= upper[r + 1 - first] > 0.0
-    vector(data, f.ROLL_COMPLIANCE)[i] = max(u_free[r + 1], 0.0) / bound if sliding else 0.0
+    known = sliding and not frozen
+    vector(data, f.ROLL_COMPLIANCE)[i] = max(u_free[r + 1], 0.0) / bound if known else 0.0
 
 
 @kernel
@@ -267,26 +279,33 @@ def settle_moments(data):
     torsional, rolling = vector(data, f.TORSIONAL_FRICTION), vector(data, f.ROLLING_FRICTION)
     waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.CONTACT_ISLAND)
     rounds, solver = integers(data, f.MOMENT_ROUNDS), vector(data, f.SOLVER)
-    n, largest = torsional.shape[0], 0.0
-    for i in range(n):
-        largest = max(largest, impulse[3 * i + 2])
+    n, largest = torsional.shape[0], largest_normal(data)
     for i in range(n):
         if active[i] <= 0.0:
             continue
         if rounds[i] == MAX_ROUNDS:
             solver[0] = worse_status(solver[0], MAX_ITERATIONS)
             continue
-        normal = max(impulse[3 * i + 2], 0.0)
+        normal = impulse[3 * i + 2] if impulse[3 * i + 2] > NEGLIGIBLE * largest else 0.0
         share = CONSISTENT if rounds[i] < UNDAMPED_ROUNDS else NEARLY_CONSISTENT
         slack = share * largest
         changed = settle_spin(data, i, torsional[i] * normal, torsional[i] * slack)
-        changed |= settle_rolling(data, i, rolling[i] * normal, rolling[i] * slack, share)
+        changed |= settle_rolling(data, i, rolling[i] * normal, rolling[i] * slack)
         if changed:
             rounds[i] += 1
             waits[island[i]] = 1
     for i in range(n):
         if active[i] > 0.0 and waits[island[i]] == 0:
             align_pair(data, i)
+
+
+@kernel
+def largest_normal(data):
+    """Return the largest normal impulse of the contacts with the ground [N s]."""
+    impulse, largest = vector(data, f.IMPULSE), 0.0
+    for i in range(vector(data, f.TORSIONAL_FRICTION).shape[0]):
+        largest = max(largest, impulse[3 * i + 2])
+    return largest
 
 
 @kernel
@@ -305,18 +324,21 @@ def settle_spin(data, i, bound, slack):
 
 
 @kernel
-def settle_rolling(data, i, bound, slack, share):
+def settle_rolling(data, i, bound, slack):
     """Do the same for the rolling pair, and turn it to where its friction belongs."""
     r = moment_row(data, i) + 1
     k = r - 3 * vector(data, f.GAP).shape[0]
     impulse, u, old = vector(data, f.IMPULSE), vector(data, f.U_NEXT), vector(data, f.UPPER)[k]
     compliance, x, y = vector(data, f.ROLL_COMPLIANCE), impulse[r], impulse[r + 1]
+    frozen = integers(data, f.OPTIONS)[0] & FROZEN_ROLLING != 0
     size, still = np.sqrt(x * x + y * y), np.sqrt(u[r] ** 2 + u[r + 1] ** 2) <= STILL
     inside = max(abs(x), abs(y)) < old and compliance[i] == 0.0
+    if frozen:
+        size = max(abs(x), abs(y))
     if size <= bound * (1.0 + CONSISTENT) and (inside or still):
         return False
     sliding = abs(x) >= old > 0.0
-    aligned, close = sliding and abs(y) <= share * old, abs(bound - old) <= slack
+    aligned, close = frozen or (sliding and abs(y) <= slack), abs(bound - old) <= slack
     if close and (aligned or old == 0.0):
         return False
     if old > 0.0 and not aligned:
