@@ -51,7 +51,7 @@ class Sizes:
     nc: int
     """Contacts, open or closed: candidates × features of the terrain, then those of pairs."""
     ns: int
-    """Interval rows: dry friction of joints, then limits of positions."""
+    """Interval rows: dry friction of joints, moments of contacts, then limits of positions."""
     n_bodies: int = 1
     """Bodies of the kinematic tree, the world included."""
     n_candidates: int = 0
@@ -79,6 +79,8 @@ class Sizes:
     n_pair_slots: int = 0
     """Contacts that all pairs may have at once: the last ones."""
 
+    n_moments: int = 0
+    """Contacts that transmit moments, three interval rows each: all with the ground, or none."""
     n_constraints: int = 0
     """Bilateral constraints."""
     nb: int = 0
@@ -102,6 +104,7 @@ class Sizes:
     def shapes(self) -> dict[str, Shape]:
         """Shape of every field of the step data, in memory order."""
         nq, nv, nc, ns, rows, nb = self.nq, self.nv, self.nc, self.ns, self.rows, self.nb
+        moments = (self.n_moments,)
         now: dict[str, Shape] = dict(zip(
             STATE, ((nq,), (nv,), (nc, 3), (nc, 3, 3), (nc,), (nc,), (nc, MEMORY_NUMBERS), (4,)),
             strict=True,
@@ -120,7 +123,8 @@ class Sizes:
             'contact_velocity': (nc, 3), 'normal_force': (nc,), 'slip_speed': (nc,),
             'contact_mode': (nc,), 'bilateral_jacobian': (nb, nv), 'bilateral_bias': (nb,),
             'bilateral_impulse': (nb,), 'bilateral_rate': (nb,), 'bilateral_error': (nb,),
-            'solver': (3,),
+            'torsional_friction': moments, 'rolling_friction': moments,
+            'contact_moment': (*moments, 3), 'solver': (3,),
         }  # fmt: skip
 
     def work_shapes(self) -> dict[str, Shape]:
@@ -161,6 +165,9 @@ class Sizes:
             'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
             'shapes': (self.n_shape_numbers,),
             'ground_edges': (MOST_EDGES + 1 if self.n_grounded else 0, EDGE_ROW),
+            # moments of contacts
+            'roll_axis': (self.n_moments, 3), 'roll_compliance': (self.n_moments,),
+            'roll_softness': (self.n_moments, 3),
             # bilateral rows, with damping and without where there are two
             'bilateral_response': (2 * nb, nv), 'bilateral_matrix': (2 * nb, nb),
             'bilateral_factor': (2 * nb, nb), 'bilateral_gram': (2 * nb, nb),
@@ -202,6 +209,7 @@ class Sizes:
             'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,
             'bilateral': (4,), 'bilateral_order': (2 * self.nb,), 'bilateral_owner': (self.nb,),
             'bilateral_indices': (self.n_constraints * CONSTRAINT_INDICES,),
+            'moments': (2,), 'moment_rounds': (self.n_moments,),
             'row_of': (rows,), 'row_leaf': (rows,), 'mode': (rows,), 'mode_row': (rows,),
         }  # fmt: skip
 

@@ -22,7 +22,7 @@ from contact_sim.solvers._jit import kernel, without_refcount
 
 # The step data: one flat array, so that snapshot, restore and report are one copy each.
 
-PERSISTENT_FIELDS = ('impulse', 'memory', 'delay_line', 'lagged_effort')
+PERSISTENT_FIELDS = ('impulse', 'memory', 'delay_line', 'lagged_effort', 'contact_moment')
 """Fields besides the state that the next step reads; zero after a reset."""
 TRANSIENT_FIELDS = (
     'command', 'effort', 'tau', 'acceleration', 'v_free', 'active', 'interval_active', 'u_start',
@@ -82,6 +82,11 @@ class StepData:
         normal_force: normal force of every contact [N], shape (nc,).
         slip_speed: tangential speed after the step [m/s], shape (nc,).
         contact_mode: 0 open, 1 stick, 2 slip, shape (nc,).
+        torsional_friction: coefficients of the contacts with the ground [m], shape (n_ground,), or
+            none, (0,), where all contacts are without moments.
+        rolling_friction: likewise.
+        contact_moment: moment on the robot of every contact [N m], world, shape (n_ground, 3) or
+            (0, 3); also the guess of the next step.
         solver: status code, iterations, residual of the solver's own criterion.
     """
 
@@ -136,6 +141,9 @@ class StepData:
     normal_force: Array
     slip_speed: Array
     contact_mode: Array
+    torsional_friction: Array
+    rolling_friction: Array
+    contact_moment: Array
     solver: Array
 
     def __init__(self, sizes: Sizes, buffer: Array | None = None) -> None:

@@ -39,6 +39,7 @@ from contact_sim.step._bilateral_rows import (
     PythonConstraints,
     project_configuration,
 )
+from contact_sim.step._moment_rows import FROZEN_ROLLING
 from contact_sim.step._problem import (
     STATUSES,
     ContactProblem,
@@ -96,6 +97,7 @@ class LawSettings:
     restitutes: bool
     damping_inertia: float
     """Damping inertia over the diagonal of M [-], of todorov in its form of 2014."""
+    freezes_rolling: bool
 
     def write(self, workspace: Workspace) -> None:
         """Write these settings into a workspace."""
@@ -105,6 +107,7 @@ class LawSettings:
         workspace.law[: len(self.numbers)] = self.numbers
         workspace.options[0] = self.has_memory * HAS_MEMORY
         workspace.options[0] |= (not self.restitutes) * NO_RESTITUTION
+        workspace.options[0] |= self.freezes_rolling * FROZEN_ROLLING
 
 
 class TimeSteppingModel(ABC):
@@ -121,6 +124,8 @@ class TimeSteppingModel(ABC):
     """Damping inertia over the diagonal of M [-]."""
     restitutes: ClassVar[bool] = True
     """False for a law whose impacts are plastic."""
+    freezes_rolling: ClassVar[bool] = False
+    """True where the axes of rolling friction are those of the motion before the step."""
 
     parameters: Any
     """The model's parameters."""
@@ -137,7 +142,7 @@ class TimeSteppingModel(ABC):
         """Return the settings of the law that the common stages read."""
         return LawSettings(
             (*self.reach(h), self.margin), self.law_numbers(), self.has_memory, self.restitutes,
-            self.damping_inertia,
+            self.damping_inertia, self.freezes_rolling,
         )  # fmt: skip
 
     def bind(self, workspace: Workspace) -> Stepper:

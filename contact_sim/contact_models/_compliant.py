@@ -166,6 +166,7 @@ class Compliant(TimeSteppingModel):
     name: ClassVar[str] = 'compliant'
     parameter_class: ClassVar[type[Parameters]] = CompliantParameters
     compiled: CompiledLaw = compiled_law(solve_compliant)
+    freezes_rolling = True  # Newton on springs does not bear the compliance that turns it
 
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: CompliantParameters = CompliantParameters(**parameters)  # type: ignore[arg-type]

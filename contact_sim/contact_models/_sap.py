@@ -51,6 +51,7 @@ from contact_sim.solvers._soft_newton import (
     minimise,
 )
 from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
+from contact_sim.step._moment_rows import note_softness
 
 (
     FORM, STIFFNESS, DISSIPATION, STICTION_TOLERANCE, RELAXATION_TIME, SIGMA, BETA, EXACT_WEIGHT,
@@ -131,6 +132,7 @@ def solve_sap(data):
     start, work = vector(data, f.ROW_START), newton_work_of(data)
     interval_gap = vector(data, f.ROW_INTERVAL_GAP)
     fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
+    note_softness(data, R, v_hat)
     if soft.form == CONE:
         for i in range(nc):  # R_t = σ w, v̂_t = 0; v̂_n = −φ/(h + τ_d)
             r = 3 * i

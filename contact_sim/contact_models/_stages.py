@@ -81,6 +81,7 @@ from contact_sim.step._contact_rows import (
     exclude_degenerate,
     fill_contact_bias,
     fill_limits,
+    first_moment,
     generalized_impulse,
     impulse_sign,
     in_use,
@@ -92,6 +93,15 @@ from contact_sim.step._contact_rows import (
     select_active,
     status_with_degenerate,
     tree_of,
+)
+from contact_sim.step._moment_rows import (
+    CARRY,
+    DESCRIBE,
+    FILL,
+    SETTLE,
+    SOFTEN,
+    START,
+    run_moments,
 )
 from contact_sim.step._workspace import (
     clear_contacts,
@@ -220,6 +230,7 @@ def begin_step(data):
             pairs = (on_ground, nc, nc - on_ground, float(PAIR_CONTACTS))
             carry_over(pairs, before, now, impulse, memory)
         clear_contacts(data, used, last)
+    run_moments(data, CARRY)
     # q⁻, v⁻ := q, v
     assign(vector(data, f.START), vector(data, f.NOW))
     status[0] = actuate(data)
@@ -317,6 +328,7 @@ def contact_rows(data):
         matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
     )  # fmt: skip
     pair_contact_rows(data)
+    run_moments(data, FILL)
     # bilateral constraints first: the contacts see the free velocity under them (theory 4.6)
     u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
     v_free = vector(data, f.V_FREE)
@@ -341,6 +353,7 @@ def contact_rows(data):
     )  # fmt: skip
     exclude_degenerate(data)
     interval_rows(data)
+    run_moments(data, START)
     merge_islands(data)
     # all islands wait to be solved
     waits, outcome = integers(data, f.ISLAND_WAITS), matrix(data, f.ISLAND_SOLVER)
@@ -364,7 +377,7 @@ def interval_rows(data):
     first, active = 3 * vector(data, f.GAP).shape[0], vector(data, f.INTERVAL_ACTIVE)
     bias, u_free, impulse = vector(data, f.BIAS), vector(data, f.U_FREE), vector(data, f.IMPULSE)
     reach, limits = vector(data, f.REACH), gap.shape[0] - q_index.shape[0]
-    for k in range(limits):  # dry friction
+    for k in range(first_moment(data)):  # dry friction
         active[k], bias[first + k] = 1.0, 0.0
     for k in range(limits, gap.shape[0]):
         # along `side` a limit is a contact: it acts where it is near or was loaded before
@@ -531,6 +544,7 @@ def fill_delassus(data, n, undamped):
     # bilateral rows: G − (J M̂⁻¹ Hᵀ) (H M̂⁻¹ Hᵀ)⁺ (H M̂⁻¹ Jᵀ)  (theory 4.6)
     if has_bilateral(data):
         run_task(data, CONSTRAIN_DELASSUS_UNDAMPED if undamped else CONSTRAIN_DELASSUS)
+    run_moments(data, SOFTEN)
 
 
 @kernel
@@ -603,6 +617,7 @@ def apply_impulses(data):
         integers(data, f.DOF_PARENT), v_next, vector(data, f.U_NEXT),
     )  # fmt: skip
     activate_closing(data)
+    run_moments(data, SETTLE)
     guard_energy(data)
     return not integers(data, f.ISLAND_WAITS).any()
 
@@ -702,7 +717,7 @@ def bisect(guard, creates):
 
 @kernel
 def contact_work(data, island):
-    """Return ½ λᵀ(u⁻ + u⁺) over the contact rows of an island [J]; rounding counts as zero."""
+    """Return ½ λᵀ(u⁻ + u⁺) over the rows of the contacts of an island [J]; rounding is zero."""
     impulse, of_contact = vector(data, f.IMPULSE), integers(data, f.CONTACT_ISLAND)
     before, after = vector(data, f.U_START), vector(data, f.U_NEXT)
     work = size = 0.0
@@ -711,6 +726,12 @@ def contact_work(data, island):
             for r in range(3 * i, 3 * i + 3):
                 work += 0.5 * impulse[r] * (before[r] + after[r])
                 size += abs(impulse[r]) * abs(before[r])
+    moments = 3 * of_contact.shape[0] + first_moment(data)
+    for k in range(3 * vector(data, f.TORSIONAL_FRICTION).shape[0]):
+        if of_contact[k // 3] == island:
+            r = moments + k
+            work += 0.5 * impulse[r] * (before[r] + after[r])
+            size += abs(impulse[r]) * abs(before[r])
     return work if work > 1e-12 * size else 0.0
 
 
@@ -774,6 +795,7 @@ def integrate(data):
     clock[2] += 1.0
     clock[0] = clock[1] + clock[2] * h
     describe_contacts(data)
+    run_moments(data, DESCRIBE)
     if not given:
         describe_configuration(data)
 
@@ -806,6 +828,7 @@ def revert_step(data):
     for r in range(impulse.shape[0]):
         impulse[r] = 0.0
     describe_contacts(data)
+    run_moments(data, DESCRIBE)
 
 
 # --- the integrator `momentum`: bases follow their momentum (theory 2.0)

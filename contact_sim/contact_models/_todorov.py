@@ -52,12 +52,14 @@ from contact_sim.solvers._soft_newton import minimise_linear
 from contact_sim.step._bilateral_rows import CONSTRAIN_UNDAMPED, has_bilateral, run_task
 from contact_sim.step._contact_rows import (
     contact_branches,
+    first_moment,
     interval_branches,
     newton_work_of,
     row_velocities,
     tree_of,
     unbiased_rows_of,
 )
+from contact_sim.step._moment_rows import note_softness
 
 (
     FORM_2014, TIME_CONSTANT, DAMPING_RATIO, IMPEDANCE, _, _, _, _, IMPRATIO, ELLIPTIC, EXACT,
@@ -214,6 +216,8 @@ def solve_todorov(data):
         weight = vector(data, f.ROW_WEIGHT)
         fill_contact_rules(rows, start, gap, weight, h, law, R, v_hat)
         fill_interval_rules(rows, start, interval_gap, weight, h, law, R, v_hat)
+        fill_moment_compliance(data, rows, R)
+    note_softness(data, R, v_hat)
     # λ = min over the cones, or over the edges of the pyramids
     elliptic = law[ELLIPTIC] != 0.0
     iterations, residual, converged = minimise_linear(
@@ -299,6 +303,24 @@ def fill_interval_rules(rows, start, gap, weight, h, law, R, v_hat):
             v_hat[r] = -OUT_OF_REACH
         elif np.isinf(lower) and upper <= 0.0 and gap[k] <= 0.0:
             v_hat[r] = OUT_OF_REACH
+
+
+@kernel
+def fill_moment_compliance(data, rows, R):
+    """Fill R of the moments of contacts, R_t (μ/r)², r their coefficient [m]."""
+    torsional, rolling = vector(data, f.TORSIONAL_FRICTION), vector(data, f.ROLLING_FRICTION)
+    row_of, law, nc = integers(data, f.ROW_OF), vector(data, f.LAW), rows.friction.shape[0]
+    first = 3 * vector(data, f.GAP).shape[0] + first_moment(data)
+    i = 0
+    for a in range(3 * nc, R.shape[0]):
+        k = row_of[a] - first
+        if not 0 <= k < 3 * torsional.shape[0]:
+            continue
+        # the rows of the contacts and those of their moments have the same order
+        while row_of[3 * i] != k - k % 3:
+            i += 1
+        coefficient = torsional[k // 3] if k % 3 == 0 else rolling[k // 3]
+        R[a] = R[3 * i + 2] / law[IMPRATIO] * (rows.friction[i] / coefficient) ** 2
 
 
 @kernel

@@ -48,11 +48,11 @@ from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import JoinedRobots, joined
 from contact_sim.robot._urdf import is_xml
-from contact_sim.simulation._simulator import Simulator
+from contact_sim.simulation._simulator import MOMENT_COEFFICIENTS, Simulator
 from contact_sim.terrain import Region
 
 HASHED = ('clock', 'now', 'impulse', 'effort', 'tau', 'friction', 'memory', 'delay_line',
-          'lagged_effort')  # fmt: skip
+          'lagged_effort', 'torsional_friction', 'rolling_friction', 'contact_moment')  # fmt: skip
 """Fields from which the next step starts, and the inputs of the last step."""
 
 
@@ -258,9 +258,16 @@ def header_of(
         'contact_model': model_header(sim.model),
         'friction': sim.friction.tolist(),
         'restitution': sim.restitution.tolist(),
+        'moments': moments_header(sim),
         'hash_every': hash_every,
         'parameters': dict(parameters or {}),
     }
+
+
+def moments_header(sim: Simulator) -> dict[str, list[float]]:
+    """Return the coefficients of moments of contacts by name, none where all are zero."""
+    coefficients = {name: getattr(sim, name).tolist() for name in MOMENT_COEFFICIENTS}
+    return coefficients if sim.sizes.n_moments else {}
 
 
 def state_shapes(sim: Simulator) -> dict[str, list[int]]:

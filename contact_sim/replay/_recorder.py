@@ -34,6 +34,7 @@ from contact_sim.replay._format import (
     ground_header,
     header_of,
     model_header,
+    moments_header,
 )
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
@@ -188,15 +189,16 @@ class Recorder:
         self._events.append({'step': self.steps, **event})
 
     def _follow_layout(self) -> None:
-        """Take the layout of the step data, which terrain and constraints determine."""
+        """Take the layout of the step data, which terrain, constraints and moments determine."""
         sizes, layout = self._sim.sizes, self._sim.sizes.layout
         self._hash, self._terrain = StateHash(sizes), self._sim.terrain
         self._constraints, self._time_step = self._sim.constraints, self._sim.time_step
+        self._moments = bool(sizes.n_moments)
         self._command = slice(*layout['command'][:2])
         self._applied = slice(layout['command'][0], layout['tau'][1])
 
     def _record_setup_changes(self) -> None:
-        """Record changes of terrain, time step and constraints since the last step."""
+        """Record changes of terrain, time step, constraints and moments since the last step."""
         sim = self._sim
         events: list[dict[str, Any]] = []
         if sim.terrain is not self._terrain:
@@ -206,6 +208,8 @@ class Recorder:
         if sim.constraints is not self._constraints:
             constraints = [constraint_to_dict(constraint) for constraint in sim.constraints]
             events.append({'kind': 'constraints', 'constraints': constraints})
+        if bool(sim.sizes.n_moments) != self._moments:
+            events.append({'kind': 'moments', 'coefficients': moments_header(sim)})
         if not events:
             return
         self._follow_layout()

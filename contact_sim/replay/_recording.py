@@ -194,6 +194,7 @@ class Recording:
                 time_step=header['time_step'],
                 gravity=header['gravity'],
                 integrator=header.get('integrator', 'semi_implicit'),
+                **header.get('moments', {}),
             )
             constraints = sim.constraints
             if 'constraints' in header:

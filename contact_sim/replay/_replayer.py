@@ -33,10 +33,10 @@ from contact_sim.replay._recording import Chunk, Recording, without_memory
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
-from contact_sim.simulation._simulator import Simulator
+from contact_sim.simulation._simulator import MOMENT_COEFFICIENTS, Simulator
 from contact_sim.simulation._state import Snapshot
 
-SETUP_CHANGES = ('terrain', 'time_step', 'constraints')
+SETUP_CHANGES = ('terrain', 'time_step', 'constraints', 'moments')
 """Kinds of changes after which arrays are made anew."""
 
 
@@ -148,6 +148,7 @@ class Replayer:
         sim = self.sim
         if checkpoint.ground is not sim.terrain:
             sim.friction, sim.restitution = 0.0, 0.0  # those of the snapshot follow
+            sim.torsional_friction = sim.rolling_friction = 0.0
             sim.reset(sim.q, terrain=checkpoint.ground)
         sim.restore(checkpoint.snapshot)
         self.done, self.wrenches = checkpoint.done, checkpoint.wrenches
@@ -173,6 +174,9 @@ class Replayer:
                 self._restore(buffer=self._state(after[0], chunk), constraints=constraints)
             else:
                 sim.constraints = constraints
+        elif kind == 'moments':
+            for name in MOMENT_COEFFICIENTS:
+                setattr(sim, name, event['coefficients'].get(name, 0.0))
         elif kind == 'wrenches':
             self.wrenches = event['wrenches']
         elif 'state' in event:

@@ -93,6 +93,8 @@ def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
         gravity=common.gravity,
         integrator=common.integrator,
         constraints=chosen_constraints(settings),
+        torsional_friction=settings['friction'].torsional,
+        rolling_friction=settings['friction'].rolling,
     )
     sim.baumgarte = contact.baumgarte
     sim.restitution_threshold = contact.restitution_threshold

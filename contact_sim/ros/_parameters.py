@@ -142,9 +142,17 @@ class ContactParameters(Parameters):
 
 @dataclass(frozen=True)
 class FrictionParameters(Parameters):
-    """Coulomb friction."""
+    """Coulomb friction, and moments of torsional and rolling friction."""
 
     mu: float = parameter(0.8, '-', 'friction coefficient of every foot', at_least=0.0, live=True)
+    torsional: float = parameter(
+        0.0, 'm', 'largest moment of every contact point about the normal, over its normal force',
+        at_least=0.0, live=True,
+    )  # fmt: skip
+    rolling: float = parameter(
+        0.0, 'm', 'largest moment of every contact point along the ground, over its normal force',
+        at_least=0.0, live=True,
+    )  # fmt: skip
 
 
 def _gain(unit: str, meaning: str) -> Any:

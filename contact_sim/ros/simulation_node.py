@@ -272,6 +272,8 @@ class SimulationNode(Node):
         common = settings['']
         self.sim.restitution = common.restitution
         self.sim.friction = settings['friction'].mu
+        self.sim.torsional_friction = settings['friction'].torsional
+        self.sim.rolling_friction = settings['friction'].rolling
         if common.real_time_factor != self.pacer.factor:
             self.pacer.restart(self.sim.time, common.real_time_factor)
         if any(prefix == 'contact' or prefix.startswith('contact.') for prefix in prefixes):

@@ -25,11 +25,13 @@ from contact_sim.step._bilateral_rows import (
 )
 from contact_sim.step._contact_rows import (
     contact_branches,
+    first_moment,
     generalized_impulse,
     interval_branches,
     rows_of,
     tree_of,
 )
+from contact_sim.step._moment_rows import bound_moments
 from contact_sim.step._problem import LAW_RESIDUALS, TOUCHING, judge_rows
 from contact_sim.step._workspace import Workspace, load_contact_memory
 
@@ -84,6 +86,7 @@ def fill_problem(data):
     guard = matrix(data, f.GUARD)
     for island in range(guard.shape[0]):
         guard[island, 0] = 0.0
+    bound_moments(data)
     return gather_problem(data)
 
 
@@ -132,6 +135,7 @@ def fill_energy_balance(data, out):
     before, after = vector(data, f.ENERGY_START), vector(data, f.ENERGY)
     gravity, h = vector(data, f.GRAVITY), vector(data, f.TIME_STEP)[0]
     nc = 3 * vector(data, f.GAP).shape[0]
+    first, moments = nc + first_moment(data), 3 * vector(data, f.TORSIONAL_FRICTION).shape[0]
     v, v_next = vector(data, f.V_START), vector(data, f.V_NEXT)
     tau, damping = vector(data, f.TAU), vector(data, f.DAMPING)
     impulse, bias = vector(data, f.IMPULSE), vector(data, f.BIAS)
@@ -146,7 +150,8 @@ def fill_energy_balance(data, out):
         out[1] += mean * tau[k]
         out[2] -= mean * damping[k] * v_next[k]
     for r in range(impulse.shape[0]):
-        out[3 if r < nc else 4] += 0.5 * impulse[r] * (u_start[r] + u_next[r])
+        of_contact = r < nc or first <= r < first + moments
+        out[3 if of_contact else 4] += 0.5 * impulse[r] * (u_start[r] + u_next[r])
         out[5] -= impulse[r] * bias[r]
     out[6] = bilateral_work(data)
 

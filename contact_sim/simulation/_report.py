@@ -57,6 +57,7 @@ class StepContext:
             if shape[:1] == (nc,):
                 shape = (self.sizes.n_ground, *shape[1:])
                 self.on_ground[name] = (start, start + math.prod(shape), shape)
+        self.on_ground['contact_moment'] = self.places['contact_moment']
         self._front = self._judge.numbers[0, : self.sizes.length]
         self._residuals = np.zeros(len(Residuals._fields))
 
@@ -320,6 +321,12 @@ class ContactReport(ContactTable):
         return self._field('gap')
 
     @property
+    def moment(self) -> Array:
+        """Moments of torsional and rolling friction on the robot [N m], world, shape (nc, 3)."""
+        moment = self._field('contact_moment')
+        return moment if len(moment) else np.zeros((len(self.names), 3))
+
+    @property
     def turn(self) -> Array:
         """Angle between the contact normals before and after the step [rad], shape (nc,).
 
@@ -451,9 +458,10 @@ class FootReport:
 
     @property
     def torque(self) -> Array:
-        """Torque of the contact forces about `origin` [N m], world, shape (n, 3).
+        """Torque of the contacts about `origin` [N m], world, shape (n, 3).
 
-        Forces act where the contacts were at the start of the step.
+        That of their forces, which act where the contacts were at the start of the step, and of
+        their moments.
         """
         return self._values[:, TORQUE_COLUMN:ORIGIN_COLUMN]
 
@@ -539,6 +547,8 @@ def add_contact(step, i, sign, gap, row):
         force = add(force, scaled(impulse[3 * i + a], vec(frame[a], 0)))
     force = scaled(sign / vector(step, f.TIME_STEP)[0], force)
     torque = cross(sub(vec(point, 0), vec(row, ORIGIN_COLUMN)), force)
+    if i < matrix(step, f.CONTACT_MOMENT).shape[0]:
+        torque = add(torque, vec(matrix(step, f.CONTACT_MOMENT)[i], 0))
     put(row, FORCE_COLUMN, add(vec(row, FORCE_COLUMN), force))
     put(row, TORQUE_COLUMN, add(vec(row, TORQUE_COLUMN), torque))
     # gap, load, mode and tangential speed

@@ -73,7 +73,8 @@ PLACEABLE = PointAnchor | FrameAnchor | JointLock
 """Constraints whose place may be left open."""
 ASSEMBLY_ROUNDS, ASSEMBLED = 100, 1e-12
 """Newton steps that close the loops of a reference pose; error [m, rad] that counts as closed."""
-SETTINGS = ('gravity', 'time_step', 'springs')
+MOMENT_COEFFICIENTS = ('torsional_friction', 'rolling_friction')
+SETTINGS = ('gravity', 'time_step', 'springs', *MOMENT_COEFFICIENTS)
 """Fields of the step data that are settings, not state."""
 
 
@@ -100,6 +101,9 @@ class Simulator:
             contacts it has with the features of the ground, or one per contact. A region of the
             terrain that has a friction of its own replaces it there.
         restitution: Newton coefficient in [0, 1], likewise.
+        torsional_friction: r_s [m] of the contacts with the ground, likewise: their moment about
+            the normal is at most r_s times the normal force (theory 4.7).
+        rolling_friction: r_r [m], the same about axes along the ground.
         time_step: h [s].
         integrator: of time-stepping models, 'semi_implicit' or 'momentum' (theory 2.0).
         gravity: [m/s²], a number g for (0, 0, −g), or three numbers.
@@ -122,6 +126,8 @@ class Simulator:
         gravity: float | ArrayLike = 9.81,
         constraints: Sequence[Constraint] = (),
         integrator: str = 'semi_implicit',
+        torsional_friction: float | ArrayLike = 0.0,
+        rolling_friction: float | ArrayLike = 0.0,
     ) -> None:
         self.robot = checked_robot(robot)
         self._declared = checked_constraints(  # as the user gave them, some without a place
@@ -131,7 +137,16 @@ class Simulator:
         h = positive('time_step', time_step, 's')
         start = standing_on(self.robot, self.terrain)
         placed = [with_reference_pose(self.robot, own, start) for own in self._declared]
-        self._workspace = work = Workspace(robot, self.terrain, h, placed)
+        work = Workspace(robot, self.terrain, h, placed)
+        values = (torsional_friction, rolling_friction)
+        moments = [
+            over_ground(name, value, work.sizes)
+            for name, value in zip(MOMENT_COEFFICIENTS, values, strict=True)
+        ]
+        if any(numbers.any() for numbers in moments):
+            work = Workspace(robot, self.terrain, h, placed, moments=True)
+            work.data.torsional_friction[:], work.data.rolling_friction[:] = moments
+        self._workspace = work
         self._data = work.data
         self._data.q[:] = start
         work.integrator[0] = integrator_code(integrator)
@@ -400,6 +415,7 @@ class Simulator:
         return Snapshot(
             self.robot.name, self._data.buffer.copy(), self.friction, self.restitution,
             self._workspace.stabilisation.copy(), self._model, self.constraints,
+            self._workspace.has_moments,
         )  # fmt: skip
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -409,7 +425,13 @@ class Simulator:
             InvalidInput: a snapshot of another robot, or on a ground with other features.
         """
         self._restore_constraints(of_type('snapshot', snapshot, Snapshot))
-        snapshot.check_fits(self.snapshot())
+        before = self._workspace.has_moments
+        self._use_moments(of_type('snapshot: moments', snapshot.moments, bool))
+        try:
+            snapshot.check_fits(self.snapshot())
+        except ContactSimError:
+            self._use_moments(before)
+            raise
         start, stop, _ = self.sizes.layout['clock']
         finite_array('snapshot: time', snapshot.buffer[start:stop])
         self.time_step = snapshot.buffer[self.sizes.layout['time_step'][0]]
@@ -526,6 +548,55 @@ class Simulator:
     def restitution(self, value: float | ArrayLike) -> None:
         coefficients = per_contact('restitution', value, self._workspace.sizes, 1.0)
         self._workspace.default_restitution[:] = coefficients
+
+    @property
+    def torsional_friction(self) -> Array:
+        """Largest moment about the normal over the normal force [m], shape (n_ground,).
+
+        Of every contact with the ground; contacts between bodies have none. Assign as in the
+        constructor: one number, one per contact point, or one per contact.
+        """
+        return self._moment_coefficient('torsional_friction')
+
+    @torsional_friction.setter
+    def torsional_friction(self, value: float | ArrayLike) -> None:
+        self._set_moments(torsional_friction=value)
+
+    @property
+    def rolling_friction(self) -> Array:
+        """Largest moment along the ground over the normal force [m], as torsional_friction."""
+        return self._moment_coefficient('rolling_friction')
+
+    @rolling_friction.setter
+    def rolling_friction(self, value: float | ArrayLike) -> None:
+        self._set_moments(rolling_friction=value)
+
+    def _moment_coefficient(self, name: str) -> Array:
+        """Return one coefficient of moments for all contacts with the ground."""
+        numbers = getattr(self._data, name)
+        return frozen(numbers if len(numbers) else np.zeros(self.sizes.n_ground))
+
+    def _set_moments(self, **values: float | ArrayLike) -> None:
+        """Set coefficients of moments; the arrays have rows for them where one is not 0."""
+        now = {name: self._moment_coefficient(name) for name in MOMENT_COEFFICIENTS}
+        for name, value in values.items():
+            now[name] = over_ground(name, value, self.sizes)
+        moments = any(bool(numbers.any()) for numbers in now.values())
+        self._use_moments(moments)
+        if moments:
+            for name, numbers in now.items():
+                getattr(self._data, name)[:] = numbers
+
+    def _use_moments(self, moments: bool) -> None:
+        """Step in arrays with, or without, rows for moments of contacts from now on."""
+        if moments == self._workspace.has_moments:
+            return
+        before = self._workspace
+        try:
+            self._continue_in(before.with_moments(moments, self.terrain), self.terrain)
+        except ContactSimError:  # a contact model, or a shadow, that has none
+            self._continue_in(before, self.terrain)
+            raise
 
     @property
     def baumgarte(self) -> float:
@@ -667,6 +738,11 @@ def resume(sim: Simulator, snapshot: Snapshot, time: float) -> None:
             raise
         snapshot = sim.snapshot()
         now = replace(now, constraints=snapshot.constraints)
+    if snapshot.moments != now.moments:
+        torsional, rolling = sim.torsional_friction, sim.rolling_friction
+        sim.restore(snapshot)
+        sim.torsional_friction, sim.rolling_friction = torsional, rolling
+        snapshot = sim.snapshot()
     if snapshot.robot != now.robot or snapshot.buffer.shape != now.buffer.shape:
         sim.restore(snapshot)  # raises an error that says what is wrong
     buffer = snapshot.buffer.copy()
@@ -761,6 +837,11 @@ def per_contact(
     return full
 
 
+def over_ground(name: str, value: float | ArrayLike, sizes: Sizes) -> Array:
+    """Return one number >= 0 per contact with the ground, shape (n_ground,), as `per_contact`."""
+    return per_contact(name, value, sizes)[: sizes.n_ground]
+
+
 def over_features(numbers: Array, sizes: Sizes) -> Array:
     """Repeat numbers per contact point, the last axis, for its contacts; keep all others.
 
@@ -781,8 +862,11 @@ def on_ground(work: Workspace, ground: Terrain) -> Workspace:
     """Return a workspace for another ground; contacts get the coefficients of their points."""
     other = work.on(ground)
     before, now = work.sizes, other.sizes
-    for name in ('friction', 'restitution'):
-        numbers = getattr(work, f'default_{name}')
+    fields = {'friction': 'default_friction', 'restitution': 'default_restitution'}
+    if work.has_moments:
+        fields |= {name: name for name in MOMENT_COEFFICIENTS}
+    for name, field in fields.items():
+        numbers = getattr(work, field)
         if before.nc != now.nc:
             with_ground, between = np.split(numbers, [before.n_ground])
             per_point = with_ground.reshape(before.n_candidates, -1)
@@ -792,5 +876,5 @@ def on_ground(work: Workspace, ground: Terrain) -> Workspace:
                     f'on the new ground there are {now.features}: give it per contact point first'
                 )
             numbers = np.concatenate([np.repeat(per_point[:, 0], now.features), between])
-        getattr(other, f'default_{name}')[:] = numbers
+        getattr(other, field)[:] = numbers
     return other

@@ -35,6 +35,8 @@ class Snapshot:
     contact_model: ContactModel
     constraints: tuple[Constraint, ...] = ()
     """With their places."""
+    moments: bool = False
+    """Whether the buffer has moments of contacts."""
 
     def check_fits(self, now: Snapshot) -> None:
         """Raise InvalidInput unless it can follow on `now`, one of the same simulation."""

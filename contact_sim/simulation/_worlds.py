@@ -43,7 +43,12 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._judge import crossed_limits
 from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._running import announced
-from contact_sim.simulation._simulator import check_integrator, checked_robot, over_features
+from contact_sim.simulation._simulator import (
+    MOMENT_COEFFICIENTS,
+    check_integrator,
+    checked_robot,
+    over_features,
+)
 from contact_sim.simulation._state import standing_on
 from contact_sim.step._workspace import Workspace, ground_indices
 
@@ -86,6 +91,8 @@ class Worlds:
         friction: Coulomb coefficients [-]: one number, (nc,), (n, 1) or (n, nc); one per contact
             point in the place of nc holds for all its contacts.
         restitution: Newton coefficients in [0, 1], likewise.
+        torsional_friction: r_s [m] of the contacts with the ground, likewise, see `Simulator`.
+        rolling_friction: r_r [m], likewise.
         time_step: h [s], the same in all worlds.
         gravity: [m/s²], a number g for (0, 0, −g), (3,) or (n, 3).
         masses: masses of the bodies of Pinocchio's joints 1, 2, ... [kg], (njoints − 1,) or
@@ -116,11 +123,20 @@ class Worlds:
         threads: int | None = None,
         integrator: str = 'semi_implicit',
         actuators: Sequence[Actuators] | None = None,
+        torsional_friction: float | ArrayLike = 0.0,
+        rolling_friction: float | ArrayLike = 0.0,
     ) -> None:
         self.robot, self.n = checked_robot(robot), count('n', n)
         self._threads = count('threads', threads or os.cpu_count() or 1)
         try:
-            robots = self._allocate(contact_model, terrain, time_step, actuators)
+            moments = [
+                (name, real_array(name, numbers))
+                for name, numbers in zip(
+                    MOMENT_COEFFICIENTS, (torsional_friction, rolling_friction), strict=True
+                )
+            ]
+            some = any(bool(numbers.any()) for _, numbers in moments)
+            robots = self._allocate(contact_model, terrain, time_step, actuators, some)
         except MemoryError as error:
             raise InvalidInput(f'n = {n}: no memory for so many worlds') from error
         template = self._template
@@ -137,6 +153,10 @@ class Worlds:
             rows = over_features(real_array(name, numbers), template.sizes)
             rows = per_world(name, rows, self.n, template.sizes.nc, largest)
             self._field(f'default_{name}')[:] = rows
+        for name, numbers in moments if template.has_moments else ():
+            rows = over_features(numbers, template.sizes)
+            rows = per_world(name, rows, self.n, template.sizes.nc)
+            self._field(name)[:] = rows[:, : template.sizes.n_ground]
         if not (masses is None and actuators is None):
             self._set_robots(robots, masses)
         self._set_laws()
@@ -154,6 +174,7 @@ class Worlds:
         terrain: TerrainLike | Sequence[TerrainLike],
         time_step: float,
         actuators: Sequence[Actuators] | None,
+        moments: bool,
     ) -> list[RobotModel]:
         """Make the arrays, laid out as those of one simulation; return the robot of each world."""
         n, robots = self.n, [self.robot] * self.n
@@ -171,7 +192,9 @@ class Worlds:
                 for name in ('delay', 'time_constant')
             }
             first = first.with_actuators(None, **most)
-        self._template = template = Workspace(first, self._terrains[0], h, first.constraints)
+        self._template = template = Workspace(
+            first, self._terrains[0], h, first.constraints, moments
+        )
         if template.tree.unsupported:
             names = ', '.join(template.tree.unsupported)
             raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
@@ -208,7 +231,9 @@ class Worlds:
             robots = [with_masses(robot, row) for robot, row in zip(robots, rows, strict=True)]
         h = float(self._template.data.time_step[0])
         for i, robot in enumerate(robots):
-            own = Workspace(robot, self._terrains[i], h, robot.constraints)
+            own = Workspace(
+                robot, self._terrains[i], h, robot.constraints, self._template.has_moments
+            )
             if not np.array_equal(own.interval_dof, self._template.interval_dof):
                 raise InvalidInput(
                     f'actuators of world {i}: dry friction in other joints than in world 0'

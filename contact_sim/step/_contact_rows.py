@@ -1,9 +1,10 @@
 """Rows of the contact problem: velocities, bias, bounds, and selection of active rows.
 
-Rows are (t1, t2, n) of every contact, then one interval row each for dry friction and limits of
-joints (theory 0, 4.3). Only rows that could carry an impulse take part. The selection is exact:
-after the solve every contact left out is checked (`apply_impulses` in contact_models/_stages.py),
-and the problem is solved again with those that would have closed.
+Rows are (t1, t2, n) of every contact, then one interval row each for dry friction of joints,
+moments of contacts (_moment_rows.py) and limits of joints (theory 0, 4.3). Only rows that could
+carry an impulse take part. The selection is exact: after the solve every contact left out is
+checked (`apply_impulses` in contact_models/_stages.py), and the problem is solved again with those
+that would have closed.
 """
 
 from __future__ import annotations
@@ -365,6 +366,14 @@ def all_islands(data):
 
 
 # --- Views of the arrays of a step, as kernels and solvers take them.
+
+
+@kernel
+def first_moment(data):
+    """Return the first interval row of the moments of contacts, or of limits without any."""
+    limits = integers(data, f.LIMIT_Q).shape[0]
+    moments = 3 * vector(data, f.TORSIONAL_FRICTION).shape[0]
+    return vector(data, f.LOWER).shape[0] - limits - moments
 
 
 @kernel

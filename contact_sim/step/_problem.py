@@ -617,7 +617,7 @@ class EnergyBalance(NamedTuple):
     damping: float
     """Work of viscous joint damping, taken at the end of the step."""
     contact: float
-    """½ λᵀ (u⁻ + u⁺) over the contacts."""
+    """½ λᵀ (u⁻ + u⁺) over the contacts, their moments included."""
     joint_friction: float
     """½ λᵀ (u⁻ + u⁺) over the interval rows: dry friction and limits of joints."""
     correction: float

@@ -45,6 +45,7 @@ from contact_sim.solvers._delassus import EVERYWHERE, limbs_of
 from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
 from contact_sim.step._bilateral_rows import bilateral_task
 from contact_sim.step._contact_rows import contact_branches, islands_of
+from contact_sim.step._moment_rows import moment_task
 
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
@@ -75,6 +76,7 @@ class Workspace:
         terrain: ground.
         h: time step [s].
         constraints: bilateral constraints with their places.
+        moments: whether the contacts with the ground have rows for moments.
 
     Raises:
         UnknownName: a frame or joint of a constraint that the robot does not have.
@@ -99,6 +101,7 @@ class Workspace:
         terrain: Terrain,
         h: float,
         constraints: Sequence[Constraint] = (),
+        moments: bool = False,
     ) -> None:
         model = robot.pinocchio_model
         tree = tree_of(model)
@@ -109,7 +112,7 @@ class Workspace:
         self.robot, self.model, self.tree = robot, model, tree
         collisions = robot.collisions
         self._shapes = shapes_of(collisions.solids if collisions.grounded else ())
-        self.sizes = self._sizes(terrain, h)
+        self.sizes = self._sizes(terrain, h, moments)
         self.names = contact_names(robot, terrain)
         self._allocate()
         self._fill_robot(robot, tree)
@@ -122,14 +125,16 @@ class Workspace:
         self.delay[:] = robot.actuators.delay_steps(h)
         self.set_time_step(h)
 
-    def _sizes(self, terrain: Terrain, h: float) -> Sizes:
+    def _sizes(self, terrain: Terrain, h: float, moments: bool) -> Sizes:
         robot, islands, table = self.robot, self._islands, self.table
         candidates, actuators = len(robot.contact_points), robot.actuators
         collisions = robot.collisions
+        n_moments = candidates * terrain.features * moments
+        dry = int(np.count_nonzero(robot.joint_friction))
         return Sizes(
             nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints,
             nc=candidates * terrain.features + collisions.slots,
-            ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
+            ns=dry + 3 * n_moments + len(robot.position_limits), n_moments=n_moments,
             n_bodies=len(self.tree.kind), n_candidates=candidates,
             n_flyers=len(self.tree.free_flyer_v), n_limits=len(robot.position_limits),
             n_islands=int(islands.max(initial=0)) + 1,
@@ -188,12 +193,13 @@ class Workspace:
         What belongs to contacts starts anew where these are more or fewer than before.
         """
         h = float(self.data.time_step[0])
-        other = Workspace(self.robot, terrain, h, self.table.constraints)
+        other = Workspace(self.robot, terrain, h, self.table.constraints, self.has_moments)
         return self._with_values_in(other, GROUND_FIELDS)
 
     def under(self, terrain: Terrain, constraints: Sequence[Constraint]) -> Workspace:
         """Return a workspace for the same ground and other constraints with the same values."""
-        other = Workspace(self.robot, terrain, float(self.data.time_step[0]), constraints)
+        h = float(self.data.time_step[0])
+        other = Workspace(self.robot, terrain, h, constraints, self.has_moments)
         return self._with_values_in(other, CONSTRAINT_FIELDS)
 
     def with_time_step(self, h: float, terrain: Terrain) -> Workspace:
@@ -202,9 +208,28 @@ class Workspace:
         Raises:
             InvalidInput: a delay of an actuator that is no multiple of h.
         """
-        other = Workspace(self.robot, terrain, h, self.table.constraints)
+        other = Workspace(self.robot, terrain, h, self.table.constraints, self.has_moments)
         other.delay_line[:] = self.command
         return self._with_values_in(other, TIME_STEP_FIELDS)
+
+    def with_moments(self, moments: bool, terrain: Terrain) -> Workspace:
+        """Return a workspace for the same ground, with or without rows for moments."""
+        h, contacts = float(self.data.time_step[0]), 3 * self.sizes.nc
+        other = self._with_values_in(
+            Workspace(self.robot, terrain, h, self.table.constraints, moments),
+            frozenset({'moments'}),
+        )
+        # impulses of contacts, dry friction and limits, the guess of the next step
+        dry = self.sizes.ns - self.sizes.n_limits - 3 * self.sizes.n_moments
+        front, limits = slice(contacts + dry), slice(self.sizes.rows - self.sizes.n_limits, None)
+        other.data.impulse[front] = self.data.impulse[front]
+        other.data.impulse[other.sizes.rows - other.sizes.n_limits :] = self.data.impulse[limits]
+        return other
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether the contacts with the ground have rows for moments."""
+        return self.sizes.n_moments > 0
 
     def _with_values_in(self, other: Workspace, own: frozenset[str]) -> Workspace:
         """Return `other` with the values of all fields of the same shape but its own."""
@@ -216,7 +241,8 @@ class Workspace:
     def set_time_step(self, h: float) -> None:
         """Use the time step h [s]; the boxes of dry friction scale with it."""
         self.data.time_step[0] = h
-        friction = slice(self.sizes.ns - self.sizes.n_limits)  # the rest belongs to each step
+        # the rest belongs to each step
+        friction = slice(self.sizes.ns - self.sizes.n_limits - 3 * self.sizes.n_moments)
         self.data.lower[friction] = h * self.interval_lower[friction]
         self.data.upper[friction] = h * self.interval_upper[friction]
 
@@ -241,6 +267,7 @@ class Workspace:
     def _fill_intervals(self, robot: RobotModel, tree: Tree) -> None:
         # dry friction: one row per dof with friction, λ ∈ [−h τ, h τ]
         dry, first = np.flatnonzero(robot.joint_friction), 3 * self.sizes.nc
+        first_limit = self.sizes.ns - self.sizes.n_limits
         rows = self.data.jacobian_transposed[:, first:]
         self.interval_dof[: len(dry)] = dry
         self.interval_upper[: len(dry)] = robot.joint_friction[dry]
@@ -249,7 +276,7 @@ class Workspace:
         # limits: one row per limit, entries `shares` at one or two dofs
         for i, limit in enumerate(robot.position_limits):
             joints = joints_of(robot, limit)
-            dofs, k = [joint.idx_v for joint in joints], len(dry) + i
+            dofs, k = [joint.idx_v for joint in joints], first_limit + i
             rows[dofs, k] = limit.shares
             self.limit_q[i], self.limit_other_q[i] = joints[0].idx_q, joints[-1].idx_q
             self.limit_share[i, : len(dofs)] = limit.shares
@@ -264,6 +291,12 @@ class Workspace:
         self.interval_end[:] = np.where(alone, tree.dof_parent[self.interval_dof], -1)
         if self.sizes.ns:
             self.interval_some_dof[:] = (rows != 0.0).argmax(axis=0)
+            if self.has_moments:  # J is that of each step, on the branch of the contact
+                leaves = np.repeat(candidates_of(robot).leaf_dof, 3 * self.sizes.features)
+                moments = slice(len(dry), first_limit)
+                self.interval_dof[moments], self.interval_end[moments] = leaves, -1
+                self.interval_some_dof[moments] = leaves.clip(min=0)
+                self.moments[0] = moment_task.address
             self.interval_island[:] = self._islands[self.interval_some_dof]
 
     def _fill_ground(self, robot: RobotModel, terrain: Terrain, tree: Tree) -> None:

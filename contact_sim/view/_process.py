@@ -232,7 +232,7 @@ class ViewerProcess:
                 now, sim = self._feed.world, self._sim
                 if now is not world:
                     header = header_of(sim, 1, None)  # read while the loop goes on
-                    if sim.terrain is now.ground and sim.constraints is now.constraints:
+                    if belongs_to(sim, now):
                         models = [] if now.shadows is None else now.shadows.models
                         shadows = [model_header(model) for model in models]
                         self._connection.send(('world', now.number, now.length, header, shadows))
@@ -265,8 +265,16 @@ class SharedWorld:
     constraints: tuple[Constraint, ...]
     shadows: Shadows | None
     """None before there were any on this ground, under these constraints."""
+    moments: bool
+    """Whether the step data have moments of contacts."""
     length: int
     """Numbers of a record after its front."""
+
+
+def belongs_to(sim: Simulator, world: SharedWorld) -> bool:
+    """Return whether the present step data of a simulation belong to this world."""
+    same = sim.terrain is world.ground and sim.constraints is world.constraints
+    return same and bool(sim.sizes.n_moments) == world.moments
 
 
 class Feed:
@@ -291,7 +299,7 @@ class Feed:
         self.due = time.perf_counter() + PERIOD
         sim, world = self._sim, self.world
         solve = report.solve_shadows
-        if sim.terrain is not world.ground or sim.constraints is not world.constraints:
+        if not belongs_to(sim, world):
             self.world = world = self._current_world(world.number + 1, None)
             report, wrenches = sim.last_report, {}  # that step may be of the world before
         elif isinstance(solve, ShadowSolve) and solve.shadows is not world.shadows:
@@ -306,7 +314,8 @@ class Feed:
         if number > 1:
             self.memory.resize(length)
         shadows = None if solve is None else solve.shadows
-        return SharedWorld(number, sim.terrain, sim.constraints, shadows, length)
+        moments = bool(sim.sizes.n_moments)
+        return SharedWorld(number, sim.terrain, sim.constraints, shadows, moments, length)
 
 
 # ------------------------------------------------ the shared memory

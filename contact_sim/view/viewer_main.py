@@ -212,7 +212,9 @@ class RemoteWorld:
         else:
             self.ground = ground_of(header)
         constraints = [constraint_from_dict(words) for words in header['constraints']]
-        self._work = work = Workspace(self.robot, self.ground, header['time_step'], constraints)
+        self._work = work = Workspace(
+            self.robot, self.ground, header['time_step'], constraints, bool(header.get('moments'))
+        )
         work.data.q[:] = self.robot.reference_configuration()
         work.integrator[0] = integrator_code(header['integrator'])
         self._context, models = StepContext(work), [contact_model_of(words) for words in shadows]

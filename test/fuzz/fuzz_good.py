@@ -119,6 +119,7 @@ class Good:
             'inverse_dynamics.force': np.zeros(3 * n), 'joint_effort.force': np.zeros(nv),
             'base_residual.force': np.zeros(3 * n), 'directions': ('t1', 't2', 'n'),
             'delassus': np.eye(4), 'g': np.zeros(4), 'friction': 0.5, 'restitution': 0.1,
+            'torsional_friction': 0.01, 'rolling_friction': 0.01,
             'from_delassus.friction': [0.5],
             'from_delassus.bounds': {'lower': [-1.0], 'upper': [1.0]},
             'problem': self.problem, 'guess': np.zeros(4), 'impulse': np.zeros(4),

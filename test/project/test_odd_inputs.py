@@ -52,6 +52,8 @@ EYE, ZEROS = np.eye(3), np.zeros(3)
 CALLS = {
     'friction': lambda sim, x: setattr(sim, 'friction', x),
     'restitution': lambda sim, x: setattr(sim, 'restitution', x),
+    'torsional_friction': lambda sim, x: setattr(sim, 'torsional_friction', x),
+    'rolling_friction': lambda sim, x: setattr(sim, 'rolling_friction', x),
     'baumgarte': lambda sim, x: setattr(sim, 'baumgarte', x),
     'threshold': lambda sim, x: setattr(sim, 'restitution_threshold', x),
     'effort': lambda sim, x: sim.step(x),
@@ -64,6 +66,7 @@ CALLS = {
     'restore': lambda sim, x: sim.restore(x),
     'snapshot friction': lambda sim, x: restored(sim, friction=x),
     'snapshot restitution': lambda sim, x: restored(sim, restitution=x),
+    'snapshot moments': lambda sim, x: restored(sim, moments=x),
     'snapshot stabilisation': lambda sim, x: restored(sim, stabilisation=x),
     'robot': lambda _, x: Simulator(x),
     'joint_positions': lambda _, x: GO1.joint_positions(x),

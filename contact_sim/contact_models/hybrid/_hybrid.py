@@ -113,8 +113,14 @@ class Hybrid:
         """Return the event-driven stepper, with a time-stepping step of ncp as fallback.
 
         Raises:
-            InvalidInput: a row of the robot that is bounded on one side only.
+            InvalidInput: a row of the robot that is bounded on one side only, contacts with
+                torsional or rolling friction.
         """
+        if workspace.has_moments:
+            raise InvalidInput(
+                'contact model hybrid: torsional_friction and rolling_friction have to be 0 in '
+                'it; choose a time-stepping model, such as ncp'
+            )
         # a row bounded on one side only opens and closes like a contact: there is no guard for it
         lower, upper = workspace.interval_lower, workspace.interval_upper
         bad = np.flatnonzero(np.isfinite(lower) != np.isfinite(upper))
