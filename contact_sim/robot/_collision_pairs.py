@@ -264,7 +264,8 @@ def grounded_solids(
     model: pin.Model, solids: Sequence[Solid], links: Iterable[str] | None, feet: Iterable[str]
 ) -> tuple[str, ...]:
     """Return the names of the solids of links; None: of all that move but the `feet`."""
-    own = {link_of(model, foot) for foot in feet}
+    feet = tuple(feet)
+    own = {*feet, *(link_of(model, foot) for foot in feet)}
     by_link: dict[str, list[Solid]] = {}
     for solid in solids:
         by_link.setdefault(solid.frame, []).append(solid)

@@ -204,6 +204,8 @@ class RobotModel:
             raise InvalidInput(
                 f'edge_radius = {shown(edge_radius)} m: expected a finite value >= 0'
             )
+        if not self.description:
+            raise InvalidInput('the robot was made without a URDF: no collision geometry is known')
         model = self.pinocchio_model
         solids = solids_of(
             model, self.description, self.package_dirs, self.contact_points, most, edge_radius

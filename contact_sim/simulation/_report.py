@@ -603,6 +603,11 @@ class PairReport(ContactTable):
         return tuple((names[i], names[j]) for i, j in self.solids.tolist())
 
     @property
+    def on_ground(self) -> NDArray[np.bool_]:
+        """Whether the second body is the ground, shape (n,)."""
+        return np.asarray(self.solids[:, 1] < 0)
+
+    @property
     def position(self) -> Array:
         """Contact points on the first body [m], world, shape (n, 3)."""
         return self._field('position_start')

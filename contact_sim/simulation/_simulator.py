@@ -413,7 +413,8 @@ class Simulator:
     def snapshot(self) -> Snapshot:
         """Return the complete state; the steps after `restore` are bit-identical."""
         return Snapshot(
-            self.robot.name, self._data.buffer.copy(), self.friction, self.restitution,
+            self.robot.name, self._data.buffer.copy(),
+            frozen(self._workspace.default_friction), frozen(self._workspace.default_restitution),
             self._workspace.stabilisation.copy(), self._model, self.constraints,
             self._workspace.has_moments,
         )  # fmt: skip
@@ -527,13 +528,18 @@ class Simulator:
 
     # ---------------------------------------------------------------- coefficients of contacts
 
+    def _of_points(self, coefficients: Array) -> Array:
+        """Return the coefficients of contact points, of bodies where there are none."""
+        return coefficients[: self.sizes.n_ground or None]
+
     @property
     def friction(self) -> Array:
-        """μ of every contact outside of regions [-], shape (nc,); assign as in the constructor.
+        """μ of every contact point outside of regions [-], one per contact with the ground.
 
-        What acted in a step is in `StepReport.contacts`.
+        Contacts of bodies have the largest of them; without contact points it is theirs. Assign as
+        in the constructor. What acted in a step is in `StepReport.contacts`.
         """
-        return frozen(self._workspace.default_friction)
+        return frozen(self._of_points(self._workspace.default_friction))
 
     @friction.setter
     def friction(self, value: float | ArrayLike) -> None:
@@ -541,8 +547,8 @@ class Simulator:
 
     @property
     def restitution(self) -> Array:
-        """Newton coefficient of every contact outside of regions [-], shape (nc,); as friction."""
-        return frozen(self._workspace.default_restitution)
+        """Newton coefficient of every contact point outside of regions [-]; as friction."""
+        return frozen(self._of_points(self._workspace.default_restitution))
 
     @restitution.setter
     def restitution(self, value: float | ArrayLike) -> None:

@@ -48,7 +48,7 @@ def test_a_box_moves_as_one_with_hand_made_corners(model):
         motions.append([np.concatenate([report.q, report.v]) for report in reports])
         assert max(report.links.force[:, 2].max() for report in reports) > 0.0
     first, second = np.array(motions)
-    assert first == pytest.approx(second, abs=1e-9 if model != 'hybrid' else 1e-7)
+    assert first == pytest.approx(second, abs=1e-6)
 
 
 @pytest.mark.parametrize('model', ['ncp', 'hybrid', 'lcp'])

@@ -96,7 +96,7 @@ def test_dynamics_and_limits_come_from_the_urdf():
 
 
 def test_no_feet_without_argument_catalogue_and_srdf():
-    leg = load_robot(ONE_LEG)
+    leg = load_robot(ONE_LEG, body_contacts=False)
     assert leg.contact_points == ()
     assert leg.reference_configuration().tolist() == [0, 0, 0, 0, 0, 0, 1, 0, 0]
 

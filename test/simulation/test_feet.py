@@ -45,6 +45,7 @@ def test_feet_links_and_contacts_add_up_to_the_same_wrench(name):
     pressed = 0
     for report in reports:
         contacts, position = report.contacts, report.record.position_start
+        position = position[: len(contacts.gap)]
         total = contacts.force.sum(axis=0)
         moment = np.cross(position, contacts.force).sum(axis=0)
         pressed += total[2] > 1.0
@@ -80,8 +81,12 @@ def test_the_motor_of_a_link_bears_the_torque_about_its_joint():
     data, q = model.createData(), np.array(report.record.q_start)
     weight = pin.computeGeneralizedGravity(model, data, q)
     columns = pin.computeJointJacobians(model, data, q)
-    assert report.links.names == tuple(point.joint for point in robot.contact_points)
+    feet = [point.joint for point in robot.contact_points]
+    assert set(feet) <= set(report.links.names)
     for name, torque in zip(report.links.names, report.links.torque, strict=True):
+        if name not in feet:
+            assert not torque.any()
+            continue
         dof = model.joints[model.getJointId(name)].idx_v
         effort = report.effort[robot.joint_names.index(name)]
         assert effort == pytest.approx(weight[dof] - columns[3:, dof] @ torque, abs=1e-5)
