@@ -501,14 +501,14 @@ def detect_on_ground(ground, pose, solids, pairs, numbers, near, pool):
     Args:
         ground: a `Ground`.
         pose: rotation by columns and position of each body in world, shape (nb, 12).
-        solids: (body, place in its axes, placement in world, reach, shapes, first number of each
+        solids: (body, place in its axes, half sizes and radius, placement in world, reach, shapes, first number of each
             shape, scratch for edges): as in `detect_pairs`.
         pairs: see PAIR_NUMBERS, shape (any,).
         numbers: first and one past the last pair of a solid with the ground.
         near: largest gap [m].
         pool: the slots, see `clear_pool`.
     """
-    body, own, place, reach, shapes, begin, edges = solids
+    body, own, size, place, reach, shapes, begin, edges = solids
     carrier, height, up = -1, 0.0, (0.0, 0.0, 1.0)
     for k in range(numbers[0], numbers[1]):
         i = pairs[PAIR_NUMBERS * k]
@@ -521,7 +521,10 @@ def detect_on_ground(ground, pose, solids, pairs, numbers, near, pool):
                 (n, offset), row, carrier = plane_of(ground.data, 0), pose[j], j
                 up = (dot(vec(row, 0), n), dot(vec(row, 3), n), dot(vec(row, 6), n))
                 height = dot(vec(row, 9), n) - offset
-            if height + dot(up, c) > reach[i] + near:
+            above = height + dot(up, c)
+            if above > reach[i] + near:
+                continue
+            if above > extent_along(own[i], size[i], shapes[begin[i] :], up) + near:
                 continue
         for e in range(3):
             place[i, 9 + e] = (
@@ -539,6 +542,15 @@ def detect_on_ground(ground, pose, solids, pairs, numbers, near, pool):
             keep_contacts_with_ground(
                 ground, solid, shapes[begin[i] :], distance, near, edges, pool, float(CONTACTS) * k
             )  # fmt: skip
+
+
+@kernel
+def extent_along(own, size, shape, n):
+    """Return how far the box or cylinder about a solid reaches from its centre along n [m]."""
+    x, y, z = abs(dot(vec(own, 0), n)), abs(dot(vec(own, 3), n)), abs(dot(vec(own, 6), n))
+    if shape[4] > 0.0:
+        return shape[4] * np.sqrt(x * x + y * y) + shape[5] * z
+    return size[0] * x + size[1] * y + size[2] * z + size[3]
 
 
 @kernel

@@ -151,6 +151,9 @@ def is_convex(a, b, left, right):
 # and the number of the feature.
 
 
+SEAM = 1e-6  # width of a facet up to which no body lies on its edges [m]
+
+
 @kernel
 def store_edge(edges, count, a, b, left, right, number):
     """Store a convex edge in row `count`; see `nearest_on_edge`. Return the new number of rows."""
@@ -161,10 +164,13 @@ def store_edge(edges, count, a, b, left, right, number):
     # into the two facets, at right angles to the edge; beyond a border, away from the front
     first = sub(left, a)
     first = sub(first, scaled(dot(first, e), e))
-    first = scaled(1.0 / np.sqrt(dot(first, first)), first)
+    width = np.sqrt(dot(first, first))
     second = sub(right, a)
     second = sub(second, scaled(dot(second, e), e))
     size = np.sqrt(dot(second, second))
+    if width < SEAM or size < SEAM:
+        return count  # of a step that is too low to be felt
+    first = scaled(1.0 / width, first)
     second = scaled(1.0 / size, second) if size > 0.0 else cross(first, e)
     put(row, 0, a)
     put(row, 3, b)

@@ -532,9 +532,9 @@ def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
     # with the ground
     if of_ground[0] < of_ground[1]:
         own = (
-            integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), place,
-            vector(data, f.SOLID_REACH), vector(data, f.SHAPES), integers(data, f.SHAPE_BEGIN),
-            matrix(data, f.GROUND_EDGES),
+            integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), matrix(data, f.SOLID_SIZE),
+            place, vector(data, f.SOLID_REACH), vector(data, f.SHAPES),
+            integers(data, f.SHAPE_BEGIN), matrix(data, f.GROUND_EDGES),
         )  # fmt: skip
         detect_on_ground(
             ground_of(data), matrix(data, f.POSE), own, pairs, of_ground, near_ground(data), pool

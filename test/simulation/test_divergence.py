@@ -71,9 +71,7 @@ def test_gains_that_are_too_large_for_a_step(stiffness, damping, figure):
 
 def test_worlds_tell_the_same():
     """Without limits, and on feet alone: with them nothing diverges."""
-    robot = load_robot('go1', body_contacts=False).with_position_limits(
-        ()
-    )  # with limits nothing diverges
+    robot = load_robot('go1', body_contacts=False).with_position_limits(())
     worlds = Worlds(robot, 2, gravity=[[0.0, 0.0, -1000.0], [0.0, 0.0, -9.81]], time_step=1e-2)
     worlds.step(np.zeros(12), 100)
     assert list(worlds.stopped) == [0]

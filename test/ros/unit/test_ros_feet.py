@@ -216,7 +216,9 @@ def test_links_with_body_contacts_have_wrenches_of_their_own():
 
     def publishing(frame, prefix):
         settings = {name: group() for name, group in PARAMETER_GROUPS.items()}
-        settings[''] = NodeParameters(contact_wrench_frame=frame, frame_prefix=prefix)
+        settings[''] = NodeParameters(
+            contact_links=('trunk',), contact_wrench_frame=frame, frame_prefix=prefix
+        )
         sent.clear()
         topics = RobotTopics(*parts_of(robot), report, settings, sent, NODE)
         for output in topics.sensors:
