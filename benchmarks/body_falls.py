@@ -93,10 +93,12 @@ def cost(blocks: int = 30, steps: int = 200) -> dict[str, tuple[float, float]]:
     times: dict[str, tuple[list[float], list[float]]] = {key: ([], []) for key in sims}
     for block in range(blocks + 10):
         for key, sim in sims.items():
-            runs = (lambda sim=sim: sim.follow(hold, steps), lambda key=key: peers[key](steps))
-            for run, into in zip(runs, times[key], strict=True):
+            for number, into in enumerate(times[key]):
                 start = time.perf_counter()
-                run()
+                if number == 0:
+                    sim.follow(hold, steps)
+                else:
+                    peers[key](steps)
                 if block >= 10:  # they have come to rest
                     into.append(1e6 * (time.perf_counter() - start) / steps)
     return {key: (statistics.median(a), statistics.median(b)) for key, (a, b) in times.items()}

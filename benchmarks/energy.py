@@ -31,7 +31,7 @@ from contact_sim import (
     load_robot,
     loose_box,
 )
-from contact_sim.collision import as_terrain
+from contact_sim.collision._terrain import as_terrain
 from contact_sim.robot._standing_pose import lowest_heights
 from contact_sim.terrain import HeightField, boxes
 

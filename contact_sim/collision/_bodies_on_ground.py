@@ -501,8 +501,8 @@ def detect_on_ground(ground, pose, solids, pairs, numbers, near, pool):
     Args:
         ground: a `Ground`.
         pose: rotation by columns and position of each body in world, shape (nb, 12).
-        solids: (body, place in its axes, half sizes and radius, placement in world, reach, shapes, first number of each
-            shape, scratch for edges): as in `detect_pairs`.
+        solids: (body, place in its axes, half sizes and radius, placement in world, reach, shapes,
+            first number of each shape, scratch for edges): as in `detect_pairs`.
         pairs: see PAIR_NUMBERS, shape (any,).
         numbers: first and one past the last pair of a solid with the ground.
         near: largest gap [m].

@@ -10,6 +10,7 @@ cone, mesh                its convex hull                     the box about it, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -106,7 +107,7 @@ class Solid:
     def reach(self) -> float:
         """Largest distance of its surface from the centre [m]."""
         corners = np.array(self.corners or (self.half,))
-        rim = float(np.hypot(*self.cylinder)) if self.cylinder else 0.0
+        rim = math.hypot(*self.cylinder) if self.cylinder else 0.0
         return max(float(np.linalg.norm(corners, axis=1).max()) + self.radius, rim)
 
     @property

@@ -135,7 +135,8 @@ def load_robot(
     references, more_notes = reference_poses(
         model, described_poses, poses, contact_points, limits, constraints
     )
-    collisions, left_out = NO_COLLISIONS, ()
+    collisions = NO_COLLISIONS
+    left_out: tuple[str, ...] = ()
     if body_contacts:
         standing = references.get(STANDING, pin.neutral(model))
         collisions, left_out = _on_ground(

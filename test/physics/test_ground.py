@@ -57,7 +57,9 @@ def test_tiles_of_a_nanometre_do_not_stop_a_slide(model):
         low, high = [-1.0, -2.0, -1.0], [0.4, 2.0, 0.0]
         tiles = [[0.4, -1.5, -1.0], [0.4, 0.3, -1.0]], [[4.0, 0.3, step], [4.0, 1.5, -step]]
         floor = boxes([low, *tiles[0]], [high, *tiles[1]])
-        assert slid(model, floor) == pytest.approx(plane, abs=1e-4)
+        # soft laws: an edge at the seam carries a share of the load, and the springs are others
+        soft = model in ('compliant', 'sap', 'todorov')
+        assert slid(model, floor) == pytest.approx(plane, abs=2e-3 if soft else 1e-4)
 
 
 def test_a_step_of_a_millimetre_stops_a_slide():
