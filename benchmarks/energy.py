@@ -31,7 +31,7 @@ from contact_sim import (
     load_robot,
     loose_box,
 )
-from contact_sim.collision._terrain import as_terrain
+from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.robot._standing_pose import lowest_heights
 from contact_sim.terrain import HeightField, boxes
 
@@ -60,7 +60,7 @@ class Row:
     """Steps that the solver did not solve."""
 
 
-def grounds() -> dict[str, object]:
+def grounds() -> dict[str, TerrainLike]:
     """Return the grounds by name."""
     x = 0.05 * np.arange(60)
     hills = HeightField(0.06 * np.sin(2 * x)[:, None] * np.cos(3 * x)[None], 0.05, (-1.5, -1.5))
