@@ -278,8 +278,8 @@ class Log:
 
 
 def _tangential(report: StepReport, vectors: Array) -> Array:
-    """Return the parts of vectors (nc, 3) along the ground at each contact."""
-    normal = report.record.frame_start[:, 2]
+    """Return the parts of vectors (n, 3) along the ground at each contact point."""
+    normal = report.record.frame_start[: len(vectors), 2]
     return np.asarray(vectors - np.sum(vectors * normal, axis=1, keepdims=True) * normal)
 
 

@@ -153,7 +153,7 @@ class GroundContacts:
     ) -> None:
         self._terrain, self._friction, self._model = terrain, friction, model
         robot, tree = mechanism.robot, mechanism.tree
-        points = (*robot.contact_points, *robot.body_points)
+        points = robot.contact_points or robot.body_points
         joints = [robot.pinocchio_model.getJointId(point.joint) for point in points]
         self._body: IndexArray = tree.body_of_joint[joints].astype(np.intp)
         offsets = np.array([point.offset for point in points]).reshape(-1, 3)

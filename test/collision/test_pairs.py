@@ -7,7 +7,7 @@ import pytest
 
 from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.collision._body_pairs import detect_pairs
-from contact_sim.collision._contact_slots import CONTACTS, DROPPED, KEPT
+from contact_sim.collision._contact_slots import CONTACTS, DROPPED, KEPT, clear_pool
 from contact_sim.collision._surface import NEAR
 
 SPHERE, CAPSULE, BOX = (0.0, 0.0, 0.0, 0.06), (0.0, 0.0, 0.15, 0.04), (0.1, 0.07, 0.05, 0.0)
@@ -36,6 +36,7 @@ def detect(place, size, reach, pool):
     pairs, islands = np.array([0, 1, -1, -1, -1]), np.arange(2)
     assert len(pairs) == PAIR_NUMBERS
     solids = place, size, reach, islands
+    clear_pool(pool)
     detect_pairs(solids, pairs, np.array([0, 1, 0, 1]), np.zeros((2, 6)), pool)
 
 

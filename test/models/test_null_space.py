@@ -202,7 +202,7 @@ def test_given_feet_are_held_wherever_they_are():
         report = sim.step(np.zeros(12))
     held = np.array([True, False, False, True])
     assert report.contacts.gap[held] == pytest.approx(0.05, abs=3e-4)  # O(h²) a step
-    assert start.gap_start == pytest.approx(0.05, abs=1e-9)
+    assert start.gap_start[: len(held)] == pytest.approx(0.05, abs=1e-9)
     assert (report.contacts.mode == np.where(held, STICK, 0)).all()
     assert report.residuals.force_at_distance > 0.0
     assert np.abs(report.contacts.force[~held]).max() == 0.0

@@ -119,6 +119,6 @@ def test_nothing_happens_before_touch_down(approximation):
     for _ in range(30):
         report = sim.step(np.zeros(12))
         carries = report.contacts.normal_force > 0.0
-        assert (report.record.gap_start[carries] < 0.0).all()
+        assert (report.record.gap_start[: len(carries)][carries] < 0.0).all()
         loaded += carries.any()
     assert loaded > 10

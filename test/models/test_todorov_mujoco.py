@@ -48,7 +48,7 @@ class Twin:
 
     def peer_step(self, effort):
         """Step MuJoCo under `effort`; return v⁺ and the contact forces by foot, in world axes."""
-        before = self.sim.last_report.record.position_start
+        before = self.sim.last_report.record.position_start[: self.sim.sizes.n_ground]
         self.peer.set_effort(effort)
         self.peer.step()
         return self.peer.state(self.robot)[1], self.forces(before)
