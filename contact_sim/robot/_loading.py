@@ -50,7 +50,7 @@ def load_robot(
     poses: Poses | None = None,
     check_meshes: bool = True,
     xacro_arguments: XacroArguments | None = None,
-    body_contacts: bool = True,
+    body_contacts: bool = False,
 ) -> RobotModel:
     """Return the robot described by `source`.
 
@@ -117,7 +117,7 @@ def load_robot(
         feet = entry.feet if entry.urdf else semantics.end_effectors
         if not entry.urdf and not feet and has_floating_base(model):
             warnings.warn(
-                f'{place}: no feet are known, only other links touch the ground; name their links '
+                f'{place}: no feet are known, so nothing touches the ground; name their links '
                 '(feet). python -m contact_sim.inspect tells which they may be',
                 stacklevel=2,
             )

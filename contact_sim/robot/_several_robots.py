@@ -70,6 +70,7 @@ def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
         f'<visual><geometry>{geometry}</geometry></visual>'
         f'<collision><geometry>{geometry}</geometry></collision></link></robot>',
         feet=(),
+        body_contacts=True,
     )
 
 

@@ -36,6 +36,7 @@ def body(geometry, moments, mass=1.0):
         f'<robot name="body"><link name="body"><inertial><mass value="{mass}"/>{inertia}'
         f'</inertial><collision><geometry>{geometry}</geometry></collision></link></robot>',
         feet=(),
+        body_contacts=True,
     )
 
 
@@ -211,8 +212,8 @@ def test_nothing_that_falls_gains_energy_or_falls_through(name, robot):
         assert report.q[2] > top - 0.7
 
 
-def test_a_robot_of_load_robot_does_not_sink_into_the_floor():
-    robot = load_robot('go1')
+def test_a_robot_with_body_contacts_does_not_sink_into_the_floor():
+    robot = load_robot('go1', body_contacts=True)
     assert robot.collisions.grounded
     sim = Simulator(robot, friction=0.8)
     for _ in range(1500):
@@ -236,7 +237,7 @@ def test_bodies_off_the_ground_change_no_bit_of_a_standing_robot():
 
 @pytest.mark.parametrize('name', ['rails', 'mesh', 'stairs'])
 def test_recordings_and_worlds_are_equal_to_the_bit(name, tmp_path):
-    robot, terrain = load_robot('go1'), GROUNDS[name]
+    robot, terrain = load_robot('go1', body_contacts=True), GROUNDS[name]
     sim, worlds = Simulator(robot, 'ncp', terrain), Worlds(robot, 2, 'ncp', terrain)
     with Recorder(sim, tmp_path / 'run.npz'):
         for _ in range(400):
