@@ -214,8 +214,9 @@ def test_several_robots_and_loose_bodies_that_touch(server):
     scene = Scene(server, world, sim.terrain)
     scene.show(sim.last_report)
     pairs = node(server, '/scene/pairs/pair_force')
-    assert np.abs(along(pairs)).sum(axis=0) == pytest.approx([0, 0, NEWTON * 2.0 * 9.81], abs=1e-4)
-    assert pairs.points[0, 0] == pytest.approx([0.0, 0.0, 0.2], abs=1e-3)
+    # the ball on the box, and both on the ground
+    assert np.abs(along(pairs))[:, 2].sum() == pytest.approx(NEWTON * 9.0 * 9.81, abs=1e-4)
+    assert np.abs(pairs.points[:, 0] - [0.0, 0.0, 0.2]).max(axis=1).min() < 1e-3
     centres = [node(server, f'/scene/centre_of_mass/{k}').position for k in range(2)]
     assert np.array(centres) == pytest.approx(np.array([sim.q[:3], sim.q[7:10]]))
 
