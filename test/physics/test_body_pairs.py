@@ -340,7 +340,7 @@ def test_contacts_without_room_are_counted():
     sim = Simulator(tight)
     before = sim.pairs_left_out  # both are at the origin
     q = tight.reference_configuration()
-    q[9] = 0.25
+    q[2], q[9] = 0.1, 0.25
     sim.reset(q)
     assert sim.pairs_left_out == before + 1
     assert len(sim.step(NOTHING).pairs.gap) == 3
