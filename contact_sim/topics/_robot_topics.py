@@ -367,17 +367,12 @@ class RobotTopics:
         return Output(sink, topics, content)
 
     def _links(self, sink: Sink, settings: Settings) -> list[Output]:
-        """Return the outputs of `contact_links`: exact wrenches, and who carries load.
-
-        A robot without feet has those of all links.
-        """
+        """Return the outputs of links with body contacts: exact wrenches, and who carries load."""
         part, robot = self.part, self.part.robot
-        named = set(part.own(settings[''].contact_links))
-        everything = ALL_LINKS in settings[''].contact_links or not robot.contact_points
-        links = [link for link in touching_links(robot) if everything or link.frame in named]
+        links = touching_links(robot)
         if not links:
             return []
-        forces = FootForces(robot, wrench_axes(settings), parts=tuple(links))
+        forces = FootForces(robot, wrench_axes(settings), parts=links)
         frames = wrench_frame_ids(part, settings, links)
         names = [link.name for link in links]
         topics = [self._own(LINK_WRENCH, wrench_topic(name)) for name in names]
@@ -393,10 +388,6 @@ class RobotTopics:
         return [
             Output(sink, topics, wrench), Output(sink, [self._own(LINK_CONTACTS)], contacts),
         ]  # fmt: skip
-
-
-ALL_LINKS = 'all'
-"""In `contact_links`: every link."""
 
 
 def touching_links(robot: RobotModel) -> tuple[Foot, ...]:

@@ -316,7 +316,7 @@ def solver_numbers(
         'converged': float(solver.converged),
         'iterations': float(solver.iterations),
         'solver_residual': solver.residual,
-        'contacts': float(np.count_nonzero(report.contacts.mode)),
+        'contacts': float(np.count_nonzero(report.contacts.mode) + _on_ground(report)),
         'real_time_factor': real_time_factor,
         'stiffness_ratio': report.stiffness_ratio,
         'physical': float(solver.physical),
@@ -333,6 +333,11 @@ def solver_numbers(
         values[f'constraints.{name}.drift'] = state.drift if state else 0.0
         values[f'constraints.{name}.drift_rate'] = state.drift_rate if state else 0.0
     return {label: float(value) for label, value in values.items()}
+
+
+def _on_ground(report: StepReport) -> int:
+    """Return the number of contacts of bodies with the ground that carry load."""
+    return int(np.count_nonzero(report.pairs.on_ground & (report.pairs.normal_force > 0.0)))
 
 
 def support_numbers(support: Support) -> dict[str, float]:

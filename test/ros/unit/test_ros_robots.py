@@ -223,7 +223,7 @@ def test_a_loose_body_comes_to_rest_beside_a_robot(tmp_path):
     for _ in range(500):
         report = RobotView(sim.step(np.zeros(12)), body)
     assert report.q[:3] == pytest.approx([1.0, 0.0, 0.1], abs=1e-5)
-    assert report.contacts.normal_force.sum() == pytest.approx(2.0 * 9.81)
+    assert report.pairs.load_on(['box']) == pytest.approx(2.0 * 9.81)
     said = joint_state(body, settings, Encoders(body.robot).truth(report))
     assert (said.name, list(said.position)) == ([], [])
 
