@@ -74,22 +74,36 @@ def test_a_box_across_a_rail_lies_on_it(model, yaw):
     assert len(pairs) == 4
 
 
-@pytest.mark.parametrize('model', ['ncp', 'lcp'])
-def test_the_edge_of_a_stair_does_not_enter_a_box(model):
-    """A box dropped across the nose of a step turns about it and comes to rest on two edges."""
-    stairs = boxes([[0.0, -1.0, -0.3], [-1.0, -1.0, -0.3]], [[1.0, 1.0, 0.1], [0.0, 1.0, 0.0]])
-    sim = Simulator(BOX, model, stairs, friction=0.8)
+def dropped(model, terrain):
+    """Drop the tilted box across x = 0."""
+    sim = Simulator(BOX, model, terrain, friction=0.8)
     sim.reset(at(-0.05, 0.0, 0.25, pitch=-0.3, yaw=0.1))
-    nose = np.array([0.0, 0.0, 0.1])
+    return sim
+
+
+@pytest.mark.parametrize('model', ['ncp', 'lcp', 'todorov', 'sap', 'compliant'])
+def test_the_edge_of_a_stair_does_not_enter_a_box(model):
+    """A box dropped across the nose of a step turns about it and comes to rest on two edges.
+
+    Under soft laws the nose gets about as deep as the box itself in a plane, from the same height:
+    one edge carries it here, one corner there.
+    """
+    soft = model in ('todorov', 'sap', 'compliant')
+    allowed = 5e-4
+    if soft:
+        sim = dropped(model, Plane())
+        allowed = -1.5 * min(sim.step([]).pairs.gap.min(initial=0.0) for _ in range(300))
+        assert 1e-3 < allowed < 3e-2
+    stairs = boxes([[0.0, -1.0, -0.3], [-1.0, -1.0, -0.3]], [[1.0, 1.0, 0.1], [0.0, 1.0, 0.0]])
+    sim, nose = dropped(model, stairs), np.array([0.0, 0.0, 0.1])
     for _ in range(2000):
         report = sim.step([])
         turn = pin.Quaternion(report.q[3:7]).matrix()
         # depth of the points of the nose below the box, from its faces: the one nearest to them
         for y in (-0.05, 0.0, 0.05):
             local = turn.T @ (nose + [0.0, y, 0.0] - report.q[:3])
-            depth = (0.5 * np.array(SIDES) - np.abs(local)).min()
-            assert depth < 5e-4
-    assert np.abs(report.v).max() < 5e-3
+            assert (0.5 * np.array(SIDES) - np.abs(local)).min() < allowed
+    assert np.abs(report.v).max() < (2e-2 if model == 'todorov' else 5e-3)  # todorov creeps
     pressed = report.pairs.normal[report.pairs.normal_force > 1e-3]
     assert (np.abs(pressed[:, 0]) > 0.05).any()  # the nose pushes along the tilted face
 

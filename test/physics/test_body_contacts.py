@@ -47,7 +47,7 @@ def test_a_box_moves_as_one_with_hand_made_corners(model):
         reports = [sim.step([]) for _ in range(300)]
         motions.append([np.concatenate([report.q, report.v]) for report in reports])
         assert max(report.links.force[:, 2].max() for report in reports) > 0.0
-    # of redundant forces on the edges of a pyramid, lcp takes other ones in another order
+    # at step 186 four corners act: the LCP has several solutions, and rounding chooses
     first, second = np.array(motions)[:, : 180 if model == 'lcp' else None]
     assert first == pytest.approx(second, abs=1e-6)
 
