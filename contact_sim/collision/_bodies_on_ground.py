@@ -34,7 +34,7 @@ from contact_sim.collision._contact_slots import (
     pair_of,
     write_frame,
 )
-from contact_sim.collision._solid_contacts import to_local, to_world
+from contact_sim.collision._solid_contacts import place_solid, solid_at, to_local, to_world
 from contact_sim.collision._surface import (
     FIELD,
     MESH,
@@ -123,7 +123,7 @@ def keep_contacts_with_ground(ground, solid, shape, distance, near, edges, pool,
 
     Args:
         ground: a `Ground`.
-        solid: axes and centre in world, see `solid_at`.
+        solid: its axes and centre in world, see `solid_at`.
         shape: its numbers, see `shape_numbers`, shape (any,).
         distance: that of the ground from its centre [m].
         near: largest gap [m].
@@ -526,19 +526,10 @@ def detect_on_ground(ground, pose, solids, pairs, numbers, near, pool):
                 continue
             if above > extent_along(own[i], size[i], shapes[begin[i] :], up) + near:
                 continue
-        for e in range(3):
-            place[i, 9 + e] = (
-                pose[j, e] * c[0] + pose[j, 3 + e] * c[1] + pose[j, 6 + e] * c[2] + pose[j, 9 + e]
-            )
+        place_solid(pose[j], own[i], place[i])
         distance = distance_of_ground(ground, vec(place[i], 9), reach[i] + near, edges)
         if distance < np.inf:
-            for a in range(0, 9, 3):
-                for e in range(3):
-                    place[i, a + e] = (
-                        pose[j, e] * own[i, a] + pose[j, 3 + e] * own[i, a + 1]
-                        + pose[j, 6 + e] * own[i, a + 2]
-                    )  # fmt: skip
-            solid = placed(place[i])
+            solid = solid_at(place, size, i)
             keep_contacts_with_ground(
                 ground, solid, shapes[begin[i] :], distance, near, edges, pool, float(CONTACTS) * k
             )  # fmt: skip
@@ -551,12 +542,6 @@ def extent_along(own, size, shape, n):
     if shape[4] > 0.0:
         return shape[4] * np.sqrt(x * x + y * y) + shape[5] * z
     return size[0] * x + size[1] * y + size[2] * z + size[3]
-
-
-@kernel
-def placed(place):
-    """Return axes and centre of a placement."""
-    return vec(place, 0), vec(place, 3), vec(place, 6), vec(place, 9)
 
 
 @kernel

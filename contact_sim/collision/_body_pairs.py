@@ -16,7 +16,6 @@ from contact_sim.arrays._fields import GROUP_NUMBERS, PAIR_NUMBERS
 from contact_sim.collision._bodies_on_ground import (
     distance_of_ground,
     keep_contacts_with_ground,
-    placed,
 )
 from contact_sim.collision._contact_slots import CONTACTS, KEPT, clear_pool, pair_of
 from contact_sim.collision._solid_contacts import (
@@ -244,7 +243,7 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
             else:
                 centre, bound = vec(place[0], 9), reach[pair[0]] + near
                 distance = distance_of_ground(ground, centre, bound, edges)
-                solid, shape = placed(place[0]), shapes[begin[pair[0]] :]
+                solid, shape = solid_at(place, size, 0), shapes[begin[pair[0]] :]
                 if distance < np.inf:
                     keep_contacts_with_ground(
                         ground, solid, shape, distance, near, edges, pool, 0.0

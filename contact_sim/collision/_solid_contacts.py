@@ -40,13 +40,18 @@ def place_solids(pose, body, place, out):
         out: out, placement in world, shape (n, 12).
     """
     for i in range(body.shape[0]):
-        j = body[i]
-        for c in range(0, PLACE, 3):
-            x, y, z = place[i, c], place[i, c + 1], place[i, c + 2]
-            for k in range(3):
-                out[i, c + k] = pose[j, k] * x + pose[j, 3 + k] * y + pose[j, 6 + k] * z
+        place_solid(pose[body[i]], place[i], out[i])
+
+
+@kernel
+def place_solid(pose, place, out):
+    """Fill the placement of one solid in world, shape (12,); `pose` is that of its body."""
+    for c in range(0, PLACE, 3):
+        x, y, z = place[c], place[c + 1], place[c + 2]
         for k in range(3):
-            out[i, 9 + k] += pose[j, 9 + k]
+            out[c + k] = pose[k] * x + pose[3 + k] * y + pose[6 + k] * z
+    for k in range(3):
+        out[9 + k] += pose[9 + k]
 
 
 @kernel

@@ -163,11 +163,11 @@ class Collisions:
         """The solids that the ground may touch, as indices, shape (any,)."""
         return frozen(np.array([self._place[name] for name in self.grounded], dtype=np.int64))
 
-    @property
+    @cached_property
     def solids_of_pairs(self) -> Indices:
         """Solids of the pairs as indices, then of each grounded one and −1, shape (n, 2)."""
         with_ground = np.column_stack([self.grounded_places, np.full(len(self.grounded), -1)])
-        return np.concatenate([self.ordered, with_ground])
+        return frozen(np.concatenate([self.ordered, with_ground]))
 
     @cached_property
     def ordered(self) -> Indices:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pinocchio as pin
 import pytest
+from energy import bodies, body, grounds
 
 from contact_sim import (
     CylinderGround,
@@ -28,21 +29,8 @@ RAIL = boxes([[-0.02, -1.0, -0.04]], [[0.02, 1.0, 0.0]])
 BOX = loose_box(SIDES, 1.0)
 
 
-def body(geometry, moments, mass=1.0):
-    """Return a loose body with one collision geometry."""
-    x, y, z = moments
-    inertia = f'<inertia ixx="{x}" iyy="{y}" izz="{z}" ixy="0" ixz="0" iyz="0"/>'
-    return load_robot(
-        f'<robot name="body"><link name="body"><inertial><mass value="{mass}"/>{inertia}'
-        f'</inertial><collision><geometry>{geometry}</geometry></collision></link></robot>',
-        feet=(),
-        body_contacts=True,
-    )
-
-
-CYLINDER = body('<cylinder radius="0.08" length="0.2"/>', (0.00493, 0.00493, 0.0032))
-CAPSULE = body('<capsule radius="0.04" length="0.2"/>', (0.0045, 0.0045, 0.0008))
-CUBE = loose_box((0.1, 0.1, 0.1), 1.0)
+DROPPED = bodies()
+CYLINDER, CAPSULE, CUBE = DROPPED['cylinder'], DROPPED['capsule'], DROPPED['cube']
 
 
 def at(x, y, z, roll=0.0, pitch=0.0, yaw=0.0):
@@ -182,25 +170,7 @@ def test_a_box_lies_on_a_log_and_on_a_ball(ground):
     assert len(report.pairs) == (2 if ground == 'log' else 1)
 
 
-X = np.arange(60) * 0.05
-HILLS = 0.06 * np.sin(2 * X)[:, None] * np.cos(3 * X)[None, :]
-GRATE = np.arange(-1.0, 1.0, 0.12)
-GROUNDS = {
-    'plane': Plane(),
-    'field': HeightField(HILLS, 0.05, (-1.5, -1.5)),
-    'mesh': HeightField(HILLS, 0.05, (-1.5, -1.5)).as_mesh(),
-    'stairs': boxes(
-        [[-2.0, -1.5, -0.5], *([0.25 * i, -1.5, -0.5] for i in range(8))],
-        [[0.0, 1.5, 0.0], *([0.25 * i + 0.25, 1.5, 0.08 * i + 0.001] for i in range(8))],
-    ),
-    'rails': boxes(
-        [[-3.0, -3.0, -0.5], *([a - 0.02, -1.0, -0.06] for a in GRATE)],
-        [[3.0, 3.0, -0.06], *([a + 0.02, 1.0, 0.0] for a in GRATE)],
-    ),
-    'rough': HeightField(
-        1e-4 * np.random.default_rng(1).standard_normal((60, 60)), 0.05, (-1.5, -1.5)
-    ),
-}
+GROUNDS = grounds()
 GAIN = 1e-3
 """Largest gain of energy in a step, of 1 kg that falls 0.3 m [J]: a share β of what turns within a
 step have brought into the ground is pushed out of it again. Measured are at most 4e-4."""
@@ -240,8 +210,8 @@ def test_a_robot_with_body_contacts_does_not_sink_into_the_floor():
 
 def test_bodies_off_the_ground_change_no_bit_of_a_standing_robot():
     ends = []
-    for bodies in (True, False):
-        robot = load_robot('go1', body_contacts=bodies)
+    for chosen in (True, False):
+        robot = load_robot('go1', body_contacts=chosen)
         sim = Simulator(robot)
         stand = holding(robot.joint_positions(sim.q), *robot.default_gains)
         sim.follow(stand, steps=300)
