@@ -91,7 +91,6 @@ def body(geometry: str, moments: tuple[float, float, float]) -> RobotModel:
         f'<inertia ixx="{x}" iyy="{y}" izz="{z}" ixy="0" ixz="0" iyz="0"/></inertial>'
         f'<collision><geometry>{geometry}</geometry></collision></link></robot>',
         feet=(),
-        body_contacts=True,
     )
 
 
@@ -119,7 +118,7 @@ def bodies() -> dict[str, RobotModel]:
         'capsule': body('<capsule radius="0.04" length="0.2"/>', (0.0045, 0.0045, 0.0008)),
         'pebble': pebble(),
         'stack': joined({'a': box, 'b': box, 'c': box}, against_each_other=True),
-        'go1': load_robot('go1', body_contacts=True),
+        'go1': load_robot('go1'),
     }
 
 

@@ -26,6 +26,7 @@ SCRATCH_VECTORS = 8  # vectors of the length of all rows that a contact model ma
 CONE_VECTORS = 8  # vectors of that length for the cone solvers, see ConeWork
 PAIR_NUMBERS = 5
 """Indices of a pair of solids: both solids, last dofs of their bodies, where the branches meet."""
+CARRIER_NUMBERS = 3  # indices of a body with solids on the ground: it, its pairs from and to
 GROUP_NUMBERS = 4  # indices of a group of pairs: both islands, the first pair, one past the last
 CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
 """Numbers of a bilateral constraint, see constraints/_constraint_rows.py."""
@@ -72,6 +73,8 @@ class Sizes:
     """Pairs of them that may, then those of a solid and the ground."""
     n_grounded: int = 0
     """Pairs of a solid and the ground."""
+    n_carriers: int = 0
+    """Bodies that carry such solids."""
     n_shape_numbers: int = 0
     """Numbers of the shapes of the solids on the ground, see collision/_bodies_on_ground.py."""
     n_pair_groups: int = 0
@@ -163,7 +166,7 @@ class Sizes:
             'solid_reach': (self.n_solids,), 'solid_pose': (self.n_solids, 12),
             'pair_weight': (self.n_pairs,), 'pair_drift': (3 * self.n_pair_slots,),
             'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
-            'shapes': (self.n_shape_numbers,),
+            'shapes': (self.n_shape_numbers,), 'carrier_box': (self.n_carriers, 6),
             'ground_edges': (MOST_EDGES + 1 if self.n_grounded else 0, EDGE_ROW),
             # moments of contacts
             'roll_axis': (self.n_moments, 3), 'roll_compliance': (self.n_moments,),
@@ -202,8 +205,9 @@ class Sizes:
             'interval_island': (ns,), 'island_waits': (self.n_islands,), 'dof_island': (nv,),
             'joined_island': (self.n_islands,), 'solid_body': (self.n_solids,),
             'pair_groups': (self.n_pair_groups * GROUP_NUMBERS,), 'solid_island': (self.n_solids,),
-            'pairs': (self.n_pairs * PAIR_NUMBERS,), 'pair_counts': (2,), 'pair_search': (3,),
-            'shape_begin': (self.n_solids,),
+            'pairs': (self.n_pairs * PAIR_NUMBERS,), 'pair_counts': (2,), 'in_use': (1,),
+            'pair_search': (3,), 'shape_begin': (self.n_solids,),
+            'carriers': (self.n_carriers * CARRIER_NUMBERS,),
             'limit_q': (self.n_limits,),
             'limit_other_q': (self.n_limits,),
             'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,

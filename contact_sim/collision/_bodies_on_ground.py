@@ -26,7 +26,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from contact_sim._types import Array, Indices
-from contact_sim.arrays._fields import MOST_EDGES, PAIR_NUMBERS
+from contact_sim.arrays._fields import CARRIER_NUMBERS, MOST_EDGES, PAIR_NUMBERS
 from contact_sim.collision._contact_slots import (
     CONTACTS,
     KEPT,
@@ -44,7 +44,7 @@ from contact_sim.collision._surface import (
     plane_of,
 )
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
-from contact_sim.robot._collision_pairs import Solid, corner_points
+from contact_sim.robot._collision_pairs import Collisions, Solid, corner_points
 from contact_sim.solvers._jit import call_find_edges, kernel
 
 # Shapes: the corners, edges and faces of every solid as numbers, in the axes of the solid.
@@ -495,7 +495,7 @@ def keep_new_contact(pool, key, gap, normal, point):
 
 
 @kernel
-def detect_on_ground(ground, pose, solids, pairs, numbers, near, pool):
+def detect_on_ground(ground, pose, solids, pairs, carriers, near, pool):
     """Fill slots of the contacts of solids with the ground.
 
     Args:
@@ -504,29 +504,60 @@ def detect_on_ground(ground, pose, solids, pairs, numbers, near, pool):
         solids: (body, place in its axes, half sizes and radius, placement in world, reach, shapes,
             first number of each shape, scratch for edges): as in `detect_pairs`.
         pairs: see PAIR_NUMBERS, shape (any,).
-        numbers: first and one past the last pair of a solid with the ground.
+        carriers: the bodies with such solids and the boxes about these, see `carriers_of`.
         near: largest gap [m].
         pool: the slots, see `clear_pool`.
     """
-    body, own, size, place, reach, shapes, begin, edges = solids
-    carrier, height, up = -1, 0.0, (0.0, 0.0, 1.0)
+    bodies, boxes = carriers
+    one_plane = ground.kind == PLANES and ground.features == 1
+    for carrier in range(boxes.shape[0]):
+        k = CARRIER_NUMBERS * carrier
+        j, first, last = bodies[k], bodies[k + 1], bodies[k + 2]
+        if one_plane:
+            # n·(R c + p) − d = (Rᵀ n)·c + n·p − d: in the axes of the body
+            n, offset = plane_of(ground.data, 0)
+            up = (dot(vec(pose[j], 0), n), dot(vec(pose[j], 3), n), dot(vec(pose[j], 6), n))
+            height = dot(vec(pose[j], 9), n) - offset
+            # most bodies are far from the ground with the box about all their solids
+            box = boxes[carrier]
+            side = abs(up[0]) * box[3] + abs(up[1]) * box[4] + abs(up[2]) * box[5]
+            if height + dot(up, vec(box, 0)) - side > near:
+                continue
+            over_plane(ground, pose[j], (up, height), solids, pairs, (first, last), near, pool)
+        else:
+            over_ground(ground, pose[j], solids, pairs, (first, last), near, pool)
+
+
+@kernel
+def over_plane(ground, pose, plane, solids, pairs, numbers, near, pool):
+    """Fill slots of the contacts of the solids of a body with one plane.
+
+    `plane` is its normal in the axes of the body, and its distance from the origin of these.
+    """
+    _, own, size, place, reach, shapes, begin, edges = solids
+    up, height = plane
     for k in range(numbers[0], numbers[1]):
         i = pairs[PAIR_NUMBERS * k]
-        j = body[i]
+        above = height + dot(up, vec(own[i], 9))
+        if above > reach[i] + near:
+            continue
+        shape = shapes[begin[i] :]
+        if above <= extent_along(own[i], size[i], shape, up) + near:
+            place_solid(pose, own[i], place[i])
+            solid = solid_at(place, size, i)
+            keep_contacts_with_ground(
+                ground, solid, shape, above, near, edges, pool, float(CONTACTS) * k
+            )
+
+
+@kernel
+def over_ground(ground, pose, solids, pairs, numbers, near, pool):
+    """Fill slots of the contacts of the solids of a body with any other ground."""
+    _, own, size, place, reach, shapes, begin, edges = solids
+    for k in range(numbers[0], numbers[1]):
+        i = pairs[PAIR_NUMBERS * k]
+        place_solid(pose, own[i], place[i])
         # the bounding sphere first: most bodies are far from the ground
-        c = vec(own[i], 9)
-        if ground.kind == PLANES and ground.features == 1:
-            # n·(R c + p) − d = (Rᵀ n)·c + n·p − d, the same for all solids of a link but for c
-            if j != carrier:
-                (n, offset), row, carrier = plane_of(ground.data, 0), pose[j], j
-                up = (dot(vec(row, 0), n), dot(vec(row, 3), n), dot(vec(row, 6), n))
-                height = dot(vec(row, 9), n) - offset
-            above = height + dot(up, c)
-            if above > reach[i] + near:
-                continue
-            if above > extent_along(own[i], size[i], shapes[begin[i] :], up) + near:
-                continue
-        place_solid(pose[j], own[i], place[i])
         distance = distance_of_ground(ground, vec(place[i], 9), reach[i] + near, edges)
         if distance < np.inf:
             solid = solid_at(place, size, i)
@@ -569,3 +600,31 @@ def shapes_of(solids: Iterable[Solid]) -> tuple[Array, Indices]:
     numbers = [shape_numbers(solid) for solid in solids]
     begin = np.cumsum([0, *map(len, numbers)])[:-1]
     return np.concatenate([*numbers, np.zeros(0)]), begin.astype(np.int64)
+
+
+def carriers_of(
+    body: Indices, place: Array, size: Array, collisions: Collisions
+) -> tuple[Indices, Array]:
+    """Return the bodies with solids on the ground, and the box about these in the body's axes.
+
+    Args:
+        body: the body that carries each solid, shape (n,).
+        place: axes and centre of each in the axes of the body, shape (n, 12).
+        size: half sizes and radius of each [m], shape (n, 4).
+        collisions: which of them may touch the ground.
+
+    Returns:
+        (body, first pair, one past its last pair) of each, see CARRIER_NUMBERS, and centre and
+        half sizes [m], shape (bodies, 6).
+    """
+    places, rows, boxes = collisions.grounded_places, [], []
+    _, starts, counts = np.unique(body[places], return_index=True, return_counts=True)
+    for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
+        own = places[start : start + count]
+        half = np.einsum('iab,ia->ib', abs(place[own, :9].reshape(-1, 3, 3)), size[own, :3])
+        half += size[own, 3:]
+        low, high = (place[own, 9:] - half).min(axis=0), (place[own, 9:] + half).max(axis=0)
+        first = len(collisions.pairs) + start
+        rows.append((body[own[0]], first, first + count))
+        boxes.append([*(0.5 * (low + high)), *(0.5 * (high - low))])
+    return np.array(rows, dtype=np.int64).ravel(), np.array(boxes).reshape(-1, 6)

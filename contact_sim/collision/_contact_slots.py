@@ -93,7 +93,7 @@ def clear_pool(pool):
     first, counts, position, frame, gap, feature = pool
     counts[KEPT] = 0
     for i in range(first, gap.shape[0]):
-        if feature[i] != NO_FEATURE or gap[i] != UNUSED_GAP:
+        if feature[i] != NO_FEATURE:
             gap[i], feature[i] = UNUSED_GAP, NO_FEATURE
             write_frame(frame, i, (0.0, 0.0, 1.0))
             position[i, 0] = position[i, 1] = position[i, 2] = 0.0

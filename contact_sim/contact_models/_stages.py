@@ -221,6 +221,7 @@ def begin_step(data):
     now = vector(data, f.FEATURE), frames(data, f.FRAME)
     impulse, memory = vector(data, f.IMPULSE), matrix(data, f.MEMORY)
     on_ground, nc = integers(data, f.LEAF_DOF).shape[0], now[0].shape[0]
+    used = on_ground
     ground = (0, on_ground, integers(data, f.GROUND)[1], np.inf)
     carry_over(ground, before, now, impulse, memory)
     if nc > on_ground:
@@ -233,6 +234,7 @@ def begin_step(data):
     run_moments(data, CARRY)
     # q⁻, v⁻ := q, v
     assign(vector(data, f.START), vector(data, f.NOW))
+    integers(data, f.IN_USE)[0] = used
     status[0] = actuate(data)
     return status[0] == READY
 

@@ -349,8 +349,11 @@ def _collisions_of(header: Mapping[str, Any]) -> Collisions:
     solids: list[dict[str, Any]] = [
         {name: _tuples(x) for name, x in solid.items()} for solid in recorded['solids']
     ]
-    pairs, grounded = _tuples(recorded['pairs']), tuple(recorded.get('grounded', ()))
-    return Collisions(tuple(Solid(**solid) for solid in solids), pairs, recorded['most'], grounded)
+    grounded, published = (tuple(recorded.get(name, ())) for name in ('grounded', 'published'))
+    return Collisions(
+        tuple(Solid(**solid) for solid in solids), _tuples(recorded['pairs']), recorded['most'],
+        grounded, published,
+    )  # fmt: skip
 
 
 def _tuples(value: Any) -> Any:

@@ -133,6 +133,8 @@ class Collisions:
     """Contacts that all pairs may have at once; of more the nearest are kept."""
     grounded: tuple[str, ...] = ()
     """Names of the solids that the ground may touch."""
+    published: tuple[str, ...] = ()
+    """Links among them whose wrenches are published one by one, as those of feet are."""
 
     def __post_init__(self) -> None:
         check_unique('solid', [solid.name for solid in self.solids])
@@ -140,6 +142,11 @@ class Collisions:
         if not 1 <= whole('most', self.most) <= LARGEST_MOST:
             raise InvalidInput(f'most = {self.most}: expected an integer in [1, {LARGEST_MOST}]')
         check_unique('grounded solid', self.grounded)
+        check_unique('published link', self.published)
+        links = {solid.frame for solid in self.solids if solid.name in self.grounded}
+        for link in self.published:
+            if link not in links:
+                raise UnknownName('link that touches the ground', link, links)
         for pair in (*self.pairs, self.grounded):
             for name in pair:
                 if name not in self._place:
@@ -160,8 +167,11 @@ class Collisions:
 
     @cached_property
     def grounded_places(self) -> Indices:
-        """The solids that the ground may touch, as indices, shape (any,)."""
-        return frozen(np.array([self._place[name] for name in self.grounded], dtype=np.int64))
+        """The solids that the ground may touch, as indices, those of a joint together, (any,)."""
+        places = [self._place[name] for name in self.grounded]
+        joints = list(dict.fromkeys(self.solids[k].joint for k in places))
+        places.sort(key=lambda k: joints.index(self.solids[k].joint))
+        return frozen(np.array(places, dtype=np.int64))
 
     @cached_property
     def solids_of_pairs(self) -> Indices:

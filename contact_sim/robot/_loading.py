@@ -50,7 +50,7 @@ def load_robot(
     poses: Poses | None = None,
     check_meshes: bool = True,
     xacro_arguments: XacroArguments | None = None,
-    body_contacts: bool = False,
+    body_contacts: bool = True,
 ) -> RobotModel:
     """Return the robot described by `source`.
 
@@ -84,7 +84,7 @@ def load_robot(
         body_contacts: whether links that are no feet touch the ground with their collision
             geometry, as `RobotModel.with_body_contacts` has it. Those that are not above the feet
             in the standing pose do not. `RobotModel.notes` names them, and a geometry that cannot
-            be read.
+            be read. Wrenches of their own are published of links of `with_body_contacts` only.
 
     Raises:
         UnknownName: an unknown robot, contact frame or joint.
@@ -117,7 +117,7 @@ def load_robot(
         feet = entry.feet if entry.urdf else semantics.end_effectors
         if not entry.urdf and not feet and has_floating_base(model):
             warnings.warn(
-                f'{place}: no feet are known, so nothing touches the ground; name their links '
+                f'{place}: no feet are known, only other links touch the ground; name their links '
                 '(feet). python -m contact_sim.inspect tells which they may be',
                 stacklevel=2,
             )

@@ -212,7 +212,11 @@ class RobotModel:
         )
         feet = {point.frame for point in self.contact_points}
         grounded = grounded_solids(model, solids, links, feet)
-        return replace(self, collisions=replace(self.collisions, solids=solids, grounded=grounded))
+        touching = dict.fromkeys(solid.frame for solid in solids if solid.name in set(grounded))
+        collisions = replace(
+            self.collisions, solids=solids, grounded=grounded, published=tuple(touching)
+        )
+        return replace(self, collisions=collisions)
 
     def with_self_collision(
         self, links: LinkPairs | None = None, srdf: str | Path | None = None, most: int = MOST_MET
@@ -232,7 +236,10 @@ class RobotModel:
         model, q = self.pinocchio_model, self.references[STANDING]
         solids = self.collisions.solids or self.solids
         collisions = self_collisions(model, solids, q, links, srdf, most)
-        return replace(self, collisions=replace(collisions, grounded=self.collisions.grounded))
+        own = self.collisions
+        return replace(
+            self, collisions=replace(collisions, grounded=own.grounded, published=own.published)
+        )
 
     def with_actuators(self, actuators: Actuators | None = None, **changes: Values) -> RobotModel:
         """Return the robot with other actuators, given as a whole, by fields of them, or both.

@@ -70,8 +70,8 @@ def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
         f'<visual><geometry>{geometry}</geometry></visual>'
         f'<collision><geometry>{geometry}</geometry></collision></link></robot>',
         feet=(),
-        body_contacts=True,
-    )
+        body_contacts=False,
+    ).with_body_contacts()
 
 
 # ----------------------------------------------------------------------------------- joined robots
@@ -270,12 +270,14 @@ def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) ->
     solids: list[tuple[Solid, ...]] = []
     pairs: list[tuple[str, str]] = []
     grounded: list[str] = []
+    published: list[str] = []
     for part in parts:
         own = part.robot.collisions
         chosen = own.solids or (part.robot.solids if against_each_other else ())
         solids.append(tuple(map(part.qualified, chosen)))
         pairs += [(part.qualified_name(a), part.qualified_name(b)) for a, b in own.pairs]
         grounded += map(part.qualified_name, own.grounded)
+        published += map(part.qualified_name, own.published)
     if against_each_other:
         pairs += [
             (a.name, b.name)
@@ -284,7 +286,9 @@ def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) ->
             for b in other
             if a.joint != b.joint  # the world, for what is fixed to it of both
         ]
-    return Collisions(tuple(chain.from_iterable(solids)), tuple(pairs), most, tuple(grounded))
+    return Collisions(
+        tuple(chain.from_iterable(solids)), tuple(pairs), most, tuple(grounded), tuple(published)
+    )
 
 
 # ---------------------------------------------------------------- the robots of a world one by one

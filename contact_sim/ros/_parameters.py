@@ -58,7 +58,8 @@ class NodeParameters(FrameParameters, RobotParameters):
     )  # fmt: skip
     contact_links: tuple[str, ...] = parameter(
         (), '', 'links that touch with their collision geometry, too; all: every one that moves; '
-        'none or empty: only the feet touch'
+        'none: only the feet touch; empty: those that are above the feet in the standing pose, '
+        'without topics of their own'
     )  # fmt: skip
     joint_limits: bool = parameter(
         True, '', 'joints stop at the position limits of the URDF; mimic joints follow in any case'

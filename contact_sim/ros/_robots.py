@@ -233,14 +233,19 @@ def _loaded(source: str, names: Mapping[str, Sequence[str]], settings: Settings)
         replace(limit, restitution=0.0 if limit.holds else common.joint_limit_restitution)
         for limit in (robot.position_limits if common.joint_limits else ())
     )
-    solids = robot.collisions.solids
+    solids, published = robot.collisions.solids, robot.collisions.published
     chosen = [solids[k].frame for k in robot.collisions.grounded_places]
     if links or (chosen and common.contact_edge_radius > 0.0):
         touching: Sequence[str] | None = links or list(dict.fromkeys(chosen))
         if ALL in links or NONE in links:
             touching = None if ALL in links else ()
         robot = robot.with_body_contacts(touching, edge_radius=common.contact_edge_radius)
-    robot = replace(robot, collisions=replace(robot.collisions, most=common.pair_contacts))
+        if links:  # only these have topics of their own
+            published = robot.collisions.published
+    robot = replace(
+        robot,
+        collisions=replace(robot.collisions, most=common.pair_contacts, published=published),
+    )
     if pairs:
         meeting = None if ALL in pairs else [_link_pair(pair) for pair in pairs]
         srdf = common.srdf_path or None

@@ -222,6 +222,9 @@ class SimulationNode(Node):
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
         height = settings[''].initial_height
         info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')
+        collisions = robot.collisions
+        bodies = dict.fromkeys(collisions.solids[k].frame for k in collisions.grounded_places)
+        info(f'links that touch the ground: {", ".join(bodies) or "none"}')
         for note in robot.notes:
             info(note)
         for approximation in robot.approximations:

@@ -28,6 +28,7 @@ from contact_sim.step._contact_rows import (
     first_moment,
     generalized_impulse,
     interval_branches,
+    note_in_use,
     rows_of,
     tree_of,
 )
@@ -86,6 +87,7 @@ def fill_problem(data):
     guard = matrix(data, f.GUARD)
     for island in range(guard.shape[0]):
         guard[island, 0] = 0.0
+    note_in_use(data)
     bound_moments(data)
     return gather_problem(data)
 

@@ -184,6 +184,7 @@ def eliminate_with(data, mass_factor, which):
     # coupling = J M̂⁻¹ Hᵀ, column by column along the branches of the tree
     coupling = matrix(data, f.BILATERAL_COUPLING)
     for a in range(nb):
+        coupling[a, :] = 0.0
         row_velocities(
             matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data), interval_branches(data),
             integers(data, f.DOF_PARENT), rows.response[a], coupling[a],

@@ -41,6 +41,8 @@ ROUNDING = 1e-12
 def row_velocities(jacobian_transposed, contacts, intervals, dof_parent, v, u):
     """Fill u = J v, rows (t1, t2, n) per contact, then the interval rows, along their branches.
 
+    Rows of contacts that are not in use stay as they are.
+
     `contacts` is (leaf_dof, feature, pairs, last): last dof of the joint that carries each contact
     point; what each slot holds, (nc,); the branches of each pair (collision/_body_pairs.py); how
     many contacts may be in use, see `in_use`.
@@ -66,8 +68,6 @@ def row_velocities(jacobian_transposed, contacts, intervals, dof_parent, v, u):
         u[3 * i] = u[3 * i + 1] = u[3 * i + 2] = 0.0
         add_pair_velocity(jacobian_transposed, (a, meet), dof_parent, v, i, u)
         add_pair_velocity(jacobian_transposed, (b, meet), dof_parent, v, i, u)
-    for r in range(3 * last, 3 * nc):
-        u[r] = 0.0
     # interval rows: the dofs of one branch, or all
     for s in range(interval_dof.shape[0]):
         k, total = last_dof(interval_dof[s], dof_parent), 0.0
@@ -385,7 +385,17 @@ def interval_branches(data):
 @kernel
 def contact_branches(data):
     """Return on which branches the rows of the contacts of a step have entries."""
-    return branches_with(data, vector(data, f.FEATURE_START))
+    return (
+        integers(data, f.LEAF_DOF), vector(data, f.FEATURE_START), integers(data, f.PAIRS),
+        integers(data, f.IN_USE)[0],
+    )  # fmt: skip
+
+
+@kernel
+def note_in_use(data):
+    """Note how many contacts of the start of the step may be in use."""
+    leaf_dof, feature = integers(data, f.LEAF_DOF), vector(data, f.FEATURE_START)
+    integers(data, f.IN_USE)[0] = in_use(leaf_dof, feature)
 
 
 @kernel

@@ -29,7 +29,11 @@ from contact_sim.arrays._views import (
     numbers_at,
     vector,
 )
-from contact_sim.collision._bodies_on_ground import detect_on_ground, shapes_of
+from contact_sim.collision._bodies_on_ground import (
+    carriers_of,
+    detect_on_ground,
+    shapes_of,
+)
 from contact_sim.collision._body_pairs import detect_pairs, fill_pair_rows, meeting_dof, pair_drift
 from contact_sim.collision._contact_slots import CONTACTS, NO_FEATURE, clear_pool, pair_of
 from contact_sim.collision._detection import candidates_of, leaf_dof
@@ -128,7 +132,7 @@ class Workspace:
     def _sizes(self, terrain: Terrain, h: float, moments: bool) -> Sizes:
         robot, islands, table = self.robot, self._islands, self.table
         candidates, actuators = len(robot.contact_points), robot.actuators
-        collisions = robot.collisions
+        collisions, solids = robot.collisions, robot.collisions.solids
         n_moments = candidates * terrain.features * moments
         dry = int(np.count_nonzero(robot.joint_friction))
         return Sizes(
@@ -140,9 +144,11 @@ class Workspace:
             n_islands=int(islands.max(initial=0)) + 1,
             n_delay=int(actuators.delay_steps(h).max(initial=0)),
             n_lags=robot.n_joints if actuators.time_constant.any() else 0,
-            n_solids=len(collisions.solids),
+            n_solids=len(solids),
             n_pairs=len(collisions.pairs) + len(collisions.grounded),
-            n_grounded=len(collisions.grounded), n_shape_numbers=len(self._shapes[0]),
+            n_grounded=len(collisions.grounded),
+            n_carriers=len({solids[k].joint for k in collisions.grounded_places}),
+            n_shape_numbers=len(self._shapes[0]),
             n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=collisions.slots,
             n_constraints=len(table.constraints), nb=table.rows,
         )  # fmt: skip
@@ -348,6 +354,9 @@ class Workspace:
         for k, i in enumerate(collisions.grounded_places.tolist(), len(collisions.pairs)):
             rows[k] = i, -1, leaves[i], -1, -1
             self.pair_weight[k] = self._of_joints[joints[i]]
+        self.carriers[:], self.carrier_box[:] = carriers_of(
+            self.solid_body, self.solid_place, self.solid_size, collisions
+        )
         if collisions.grounded:
             self.shapes[:], self.shape_begin[:] = self._shapes
         self.pair_search[:] = find_pairs.address, find_pair_drift.address, len(collisions.pairs)
@@ -536,8 +545,9 @@ def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
             place, vector(data, f.SOLID_REACH), vector(data, f.SHAPES),
             integers(data, f.SHAPE_BEGIN), matrix(data, f.GROUND_EDGES),
         )  # fmt: skip
+        carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX)
         detect_on_ground(
-            ground_of(data), matrix(data, f.POSE), own, pairs, of_ground, near_ground(data), pool
+            ground_of(data), matrix(data, f.POSE), own, pairs, carriers, near_ground(data), pool
         )
     if of_ground[0] == 0:
         return

@@ -369,7 +369,7 @@ class RobotTopics:
     def _links(self, sink: Sink, settings: Settings) -> list[Output]:
         """Return the outputs of links with body contacts: exact wrenches, and who carries load."""
         part, robot = self.part, self.part.robot
-        links = touching_links(robot)
+        links = published_links(robot)
         if not links:
             return []
         forces = FootForces(robot, wrench_axes(settings), parts=links)
@@ -390,11 +390,10 @@ class RobotTopics:
         ]  # fmt: skip
 
 
-def touching_links(robot: RobotModel) -> tuple[Foot, ...]:
-    """Return the links that touch the ground with their solids."""
-    solids, places = robot.collisions.solids, robot.collisions.grounded_places
-    links = dict.fromkeys((solids[k].frame, solids[k].joint) for k in places)
-    return tuple(Foot(link, link, joint, ()) for link, joint in links)
+def published_links(robot: RobotModel) -> tuple[Foot, ...]:
+    """Return the links with topics of their own; they touch the ground with their solids."""
+    joints = {solid.frame: solid.joint for solid in robot.collisions.solids}
+    return tuple(Foot(link, link, joints[link], ()) for link in robot.collisions.published)
 
 
 # --- Messages of the sensors.

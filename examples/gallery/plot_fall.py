@@ -28,7 +28,7 @@ from contact_sim.robot import holding
 from contact_sim.view import MovingScene
 
 GRAVITY, PUSH, BEGIN, END, STEPS = 9.81, [0.0, 60.0, 0.0, 0.0, 0.0, 0.0], 300, 600, 1200
-robot = load_robot('go1', body_contacts=True)  # its trunk and legs touch the ground, too
+robot = load_robot('go1')  # its trunk and legs touch the ground, too
 sim = Simulator(robot, 'ncp', gravity=GRAVITY)
 pose = holding(robot.joint_positions(sim.q), np.full(12, 60.0), np.full(12, 3.0))
 

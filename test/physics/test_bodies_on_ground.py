@@ -196,8 +196,8 @@ def test_nothing_that_falls_gains_energy_or_falls_through(name, robot):
         assert report.q[2] > top - 0.7
 
 
-def test_a_robot_with_body_contacts_does_not_sink_into_the_floor():
-    robot = load_robot('go1', body_contacts=True)
+def test_a_robot_of_load_robot_does_not_sink_into_the_floor():
+    robot = load_robot('go1')
     assert robot.collisions.grounded
     sim = Simulator(robot, friction=0.8)
     for _ in range(1500):
@@ -221,7 +221,7 @@ def test_bodies_off_the_ground_change_no_bit_of_a_standing_robot():
 
 @pytest.mark.parametrize('name', ['rails', 'mesh', 'stairs'])
 def test_recordings_and_worlds_are_equal_to_the_bit(name, tmp_path):
-    robot, terrain = load_robot('go1', body_contacts=True), GROUNDS[name]
+    robot, terrain = load_robot('go1'), GROUNDS[name]
     sim, worlds = Simulator(robot, 'ncp', terrain), Worlds(robot, 2, 'ncp', terrain)
     with Recorder(sim, tmp_path / 'run.npz'):
         for _ in range(400):

@@ -226,20 +226,20 @@ def test_a_link_that_does_not_move_touches_nothing():
 def test_a_flat_mesh_is_refused(tmp_path):
     mesh = tmp_path / 'flat.obj'
     mesh.write_text('v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n', encoding='utf-8')
-    robot = load_robot(body(f'<mesh filename="{mesh}"/>'), body_contacts=True)
+    robot = load_robot(body(f'<mesh filename="{mesh}"/>'))
     assert robot.collisions.grounded == ()
     assert any("'block_0': it is flat" in note for note in robot.notes)
     with pytest.raises(RobotDescriptionError, match="'block_0': it is flat"):
         robot.with_body_contacts()
 
 
-def test_links_touch_the_ground_where_they_are_above_the_feet():
-    robot = load_robot('go1', body_contacts=True)
+def test_links_touch_the_ground_by_default_where_they_are_above_the_feet():
+    robot = load_robot('go1')
     assert set(robot.collisions.grounded) == set(robot.with_body_contacts().collisions.grounded)
-    assert load_robot('go1').collisions.grounded == ()
+    assert load_robot('go1', body_contacts=False).collisions.grounded == ()
     foot = '<link name="foot"/><joint name="ankle" type="fixed"><parent link="block"/>'
     foot += '<child link="foot"/><origin xyz="0 0 -0.05"/></joint>'
     text = body('<box size="0.2 0.2 0.2"/>', origin='').replace('</robot>', f'{foot}</robot>')
-    low = load_robot(text, feet=['foot'], body_contacts=True)  # the block reaches below its foot
+    low = load_robot(text, feet=['foot'])  # the block reaches below its foot
     assert low.collisions.grounded == ()
     assert any('block_0' in note for note in low.notes)

@@ -162,7 +162,7 @@ def test_a_mesh_beside_the_file_is_found(tmp_path):
 
 
 def test_no_feet_are_a_warning():
-    with pytest.warns(UserWarning, match='no feet are known, so nothing touches the ground'):
+    with pytest.warns(UserWarning, match='no feet are known, only other links touch the ground'):
         load_robot(ONE_LEG)
 
 

@@ -108,6 +108,7 @@ def evaluate_velocity(data, arc, v):
 @kernel
 def fill_arc_velocities(data, arc, v, out):
     """Fill `out` with the velocities J v of all rows at the instant, from v (nv,)."""
+    out[:] = 0.0
     row_velocities(
         matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
         integers(data, f.DOF_PARENT), v, out,
