@@ -270,4 +270,9 @@ def describe_change(event: dict[str, Any]) -> str:
         return 'another terrain'
     if 'state' in event:
         return f'{kind} to t = {event["time"]:.9g} s'
-    return f'{kind} {event["value"]}' if 'value' in event else str(kind)
+    if 'value' not in event:
+        return str(kind)
+    value = event['value']
+    if isinstance(value, list) and value and value.count(value[0]) == len(value):
+        return f'{kind} {value[0]}'  # of all contacts, also those of bodies
+    return f'{kind} {value}'

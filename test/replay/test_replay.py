@@ -509,7 +509,7 @@ def test_the_command_line_says_what_happened(copy, capsys):
     assert main([str(copy)]) == 0
     said = capsys.readouterr().out
     assert 'go1, ncp, 1100 steps of 0.001 s' in said
-    assert 'before step 1051: friction [0.5, 0.5, 0.5, 0.5]' in said
+    assert 'before step 1051: friction 0.5\n' in said
     assert '1100 steps repeated, every state equal to the bit' in said
     edit(copy, 'steps-0000000000/effort', lambda effort: effort[99].fill(0.0))
     assert main([str(copy), '--json']) == 1

@@ -113,7 +113,7 @@ def test_without_errors_the_truth_is_told_to_the_bit(reports):
 
 def test_rounding_is_to_multiples_and_its_variance_is_that_of_a_uniform_error():
     """A ball that falls and turns crosses thousands of steps of each resolution."""
-    robot = load_robot('go1')
+    robot = load_robot('go1', body_contacts=False)
     sim = Simulator(robot)
     sim.reset(v=np.concatenate([np.zeros(6), np.linspace(-3.0, 3.0, 12)]))
     efforts = np.random.default_rng(0).uniform(-15.0, 15.0, (400, 12))

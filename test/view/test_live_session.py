@@ -144,7 +144,7 @@ def test_settings_act_between_two_steps(standing):
     chosen = session.settings()
     assert (chosen.friction, chosen.restitution, chosen.time_step) == (0.25, 0.5, 5e-4)
     assert chosen.speed == 0.5
-    np.testing.assert_array_equal(session.latest().report.record.friction, 0.25)
+    np.testing.assert_array_equal(session.latest().report.record.friction[:4], 0.25)
     assert sim.time == 5e-4
 
 

@@ -127,7 +127,7 @@ def test_a_robot_from_a_file_runs_with_its_feet_or_warns(tmp_path):
     path = tmp_path / 'robot.urdf'
     path.write_text(urdf(), encoding='utf-8')
     with start(SIMULATION, {'urdf_path': path}, tmp_path) as process:
-        wait_for(process, 'the robot has no contact points and will fall; set the parameter feet')
+        wait_for(process, 'no feet are known, only other links touch the ground')
     parameters = {'urdf_path': path, 'feet': '[left-leg]'}
     topics = published_topics(('left-leg',))  # a name that no topic can have
     with Session(tmp_path, topics, parameters) as session:
@@ -184,7 +184,7 @@ def test_the_start_says_what_is_simulated_and_a_signal_ends_it_cleanly(number, p
     assert not re.search('Traceback|terminate called|Exception', process.output())
     for fact in ('go1: 13.101 kg', 'contact model ncp', 'h = 0.001 s', 'FL_hip_joint, FL_thigh',
                  'FL_foot (r = 0.02 m)', 'a gap of 0.02 m', 'PD gains', 'odom 250',
-                 'what root_joint moves: 8, which leave out up to 0 m',
+                 'links that touch the ground: trunk, FL_calf\n',
                  'actuators of FL_calf_joint: effort limit 35.55 N m, velocity limit 20.06 rad/s '
                  '(not driven faster), torque-speed curve from 45 N m at rest',
                  'delay 0.002 s', 'dry friction 0.2 N m', 'off in all actuators: armature, lag',
