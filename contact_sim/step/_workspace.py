@@ -29,7 +29,11 @@ from contact_sim.arrays._views import (
     numbers_at,
     vector,
 )
-from contact_sim.collision._bodies_on_ground import detect_on_ground, shapes_of
+from contact_sim.collision._bodies_on_ground import (
+    detect_on_ground,
+    most_edges,
+    shapes_of,
+)
 from contact_sim.collision._body_pairs import detect_pairs, fill_pair_rows, meeting_dof, pair_drift
 from contact_sim.collision._contact_slots import CONTACTS, NO_FEATURE, clear_pool, pair_of
 from contact_sim.collision._detection import candidates_of, leaf_dof
@@ -111,7 +115,7 @@ class Workspace:
         self._islands = islands_of(tree.dof_parent, [*ties, *self.table.coupled_dofs])
         self.robot, self.model, self.tree = robot, model, tree
         collisions = robot.collisions
-        self._shapes = shapes_of(collisions.solids if collisions.grounded else ())
+        self._shapes = shapes_of(collisions.solids if collisions.slots else ())
         self.sizes = self._sizes(terrain, h, moments)
         self.names = contact_names(robot, terrain)
         self._allocate()
@@ -143,6 +147,7 @@ class Workspace:
             n_solids=len(collisions.solids),
             n_pairs=len(collisions.pairs) + len(collisions.grounded),
             n_grounded=len(collisions.grounded), n_shape_numbers=len(self._shapes[0]),
+            n_on_face=2 * most_edges(*self._shapes) if collisions.pairs else 0,
             n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=collisions.slots,
             n_constraints=len(table.constraints), nb=table.rows,
         )  # fmt: skip
@@ -348,7 +353,7 @@ class Workspace:
         for k, i in enumerate(collisions.grounded_places.tolist(), len(collisions.pairs)):
             rows[k] = i, -1, leaves[i], -1, -1
             self.pair_weight[k] = self._of_joints[joints[i]]
-        if collisions.grounded:
+        if collisions.slots:
             self.shapes[:], self.shape_begin[:] = self._shapes
         self.pair_search[:] = find_pairs.address, find_pair_drift.address, len(collisions.pairs)
 
@@ -547,7 +552,8 @@ def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
     )
     solids = (
         place, matrix(data, f.SOLID_SIZE), vector(data, f.SOLID_REACH),
-        integers(data, f.SOLID_ISLAND),
+        integers(data, f.SOLID_ISLAND), vector(data, f.SHAPES), integers(data, f.SHAPE_BEGIN),
+        matrix(data, f.ON_FACE),
     )  # fmt: skip
     detect_pairs(
         solids, pairs, integers(data, f.PAIR_GROUPS), matrix(data, f.ISLAND_BOX), pool
