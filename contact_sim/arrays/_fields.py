@@ -32,6 +32,7 @@ CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
 """Numbers of a bilateral constraint, see constraints/_constraint_rows.py."""
 EDGE_ROW, MOST_EDGES = 13, 512
 """Numbers of an edge of the ground, see collision/_facets.py; most edges near one body."""
+CANDIDATE_NUMBERS = 6  # of a contact over a face: place (3), height, number, whether it counts
 TERRAIN_DATA = 16
 """Numbers of a terrain of any kind, besides its relief."""
 
@@ -76,7 +77,9 @@ class Sizes:
     n_carriers: int = 0
     """Bodies that carry such solids."""
     n_shape_numbers: int = 0
-    """Numbers of the shapes of the solids on the ground, see collision/_bodies_on_ground.py."""
+    """Numbers of the shapes of the solids, see collision/_bodies_on_ground.py."""
+    n_on_face: int = 0
+    """Contacts that one solid may have over a face of another one, before some are chosen."""
     n_pair_groups: int = 0
     """Runs of pairs of the same two islands; the world counts as one more island."""
     n_pair_slots: int = 0
@@ -167,6 +170,7 @@ class Sizes:
             'pair_weight': (self.n_pairs,), 'pair_drift': (3 * self.n_pair_slots,),
             'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
             'shapes': (self.n_shape_numbers,), 'carrier_box': (self.n_carriers, 6),
+            'on_face': (self.n_on_face, CANDIDATE_NUMBERS),
             'ground_edges': (MOST_EDGES + 1 if self.n_grounded else 0, EDGE_ROW),
             # moments of contacts
             'roll_axis': (self.n_moments, 3), 'roll_compliance': (self.n_moments,),

@@ -50,25 +50,35 @@ from contact_sim.solvers._jit import call_find_edges, kernel
 # Shapes: the corners, edges and faces of every solid as numbers, in the axes of the solid.
 #
 #     header     numbers of corners, edges and faces; radius [m]; radius and half length of a
-#                cylinder, else 0 [m]
+#                cylinder, else 0 [m]; kind, see _solid_contacts.py
 #     corners    place
 #     faces      unit outward normal and offset
 #     edges      both ends, the unit directions from it into its two faces, and their numbers
 
-HEADER, CORNER, FACE, EDGE = 6, 3, 4, 14
+HEADER, CORNER, FACE, EDGE = 7, 3, 4, 14
+KIND = 6  # place of the kind
 SAME_FACE = 1e-6  # difference of normals up to which facets of a hull are one face
 
 
 def shape_numbers(solid: Solid) -> Array:
-    """Return the shape of a solid as numbers, shape (any,)."""
-    back, rim = solid.placement.inverse(), solid.cylinder or (0.0, 0.0)
+    """Return the shape of a solid as numbers, shape (any,); that of a cylinder, then its axis."""
+    back = solid.placement.inverse()
     corners = np.array([back.act(point.offset) for point in corner_points(solid)])
+    rim = solid.cylinder or (0.0, 0.0)
+    numbers = _numbers(corners, solid.radius, rim, solid.kind)
+    if not any(rim):
+        return numbers
+    axis = np.outer([-1.0, 1.0], [0.0, 0.0, rim[1]])
+    return np.concatenate([numbers, _numbers(axis, rim[0], (0.0, 0.0), 1)])
+
+
+def _numbers(corners: Array, radius: float, rim: tuple[float, ...], kind: int) -> Array:
     faces, edges = np.zeros((0, FACE)), np.zeros((0, EDGE))
     if len(corners) == 2:
         edges = np.concatenate([corners.ravel(), np.zeros(EDGE - 6)])[None]
     elif len(corners) > 2:
         faces, edges = _faces_and_edges(corners)
-    header = [len(corners), len(edges), len(faces), 0.0 if any(rim) else solid.radius, *rim]
+    header = [len(corners), len(edges), len(faces), radius, *rim, kind]
     return np.concatenate([header, corners.ravel(), faces.ravel(), edges.ravel()])
 
 
@@ -329,7 +339,7 @@ def keep_edge(solid, shape, row, near, pool, key):
     n = scaled(-1.0, face_of(shape, face)[0])
     lying = abs(dot(n, along)) < LYING * length
     if lying and dot(n, left) <= BEYOND and dot(n, right) <= BEYOND:
-        part = over_face(shape, face, a, along)
+        part = over_face(shape, face, a, along, 0.0)
         if part[0] < part[1]:
             if best <= limit:
                 keep_on_face(
@@ -397,8 +407,11 @@ def part_within(shape, a, along, grow):
 
 
 @kernel
-def over_face(shape, face, a, along):
-    """Return between which shares t the line a + t along, 0 ≤ t ≤ 1, is over a face."""
+def over_face(shape, face, a, along, grow):
+    """Return between which shares t the line a + t along, 0 ≤ t ≤ 1, is over a face.
+
+    `grow` is by how much its sides are moved outwards [m].
+    """
     low, high = 0.0, 1.0
     for i in range(int(shape[1])):
         k = edge_place(shape, i)
@@ -409,7 +422,7 @@ def over_face(shape, face, a, along):
         else:
             continue
         # inside where into · (a + t along − end) ≥ 0
-        start, slope = dot(into, sub(a, vec(shape, k))), dot(into, along)
+        start, slope = dot(into, sub(a, vec(shape, k))) + grow, dot(into, along)
         if slope > 0.0:
             low = max(low, -start / slope)
         elif slope < 0.0:
@@ -600,6 +613,11 @@ def shapes_of(solids: Iterable[Solid]) -> tuple[Array, Indices]:
     numbers = [shape_numbers(solid) for solid in solids]
     begin = np.cumsum([0, *map(len, numbers)])[:-1]
     return np.concatenate([*numbers, np.zeros(0)]), begin.astype(np.int64)
+
+
+def most_edges(shapes: Array, begin: Indices) -> int:
+    """Return the largest number of edges of a shape."""
+    return max((int(shapes[k + 1]) for k in begin), default=0)
 
 
 def carriers_of(

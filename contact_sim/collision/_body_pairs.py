@@ -12,20 +12,29 @@ from typing import Any
 
 import numpy as np
 
-from contact_sim.arrays._fields import GROUP_NUMBERS, PAIR_NUMBERS
+from contact_sim.arrays._fields import CANDIDATE_NUMBERS, GROUP_NUMBERS, PAIR_NUMBERS
 from contact_sim.collision._bodies_on_ground import (
+    KIND,
     distance_of_ground,
     keep_contacts_with_ground,
 )
 from contact_sim.collision._contact_slots import CONTACTS, KEPT, clear_pool, pair_of
+from contact_sim.collision._hull_contacts import (
+    cylinder_on_hull,
+    cylinders,
+    hulls,
+    sphere_on_cylinder,
+    sphere_on_hull,
+)
 from contact_sim.collision._solid_contacts import (
     BOX,
+    CYLINDER,
+    HULL,
     POINT,
     SEGMENT,
     boxes,
     capsule_on_box,
     capsules,
-    core_of,
     solid_at,
     sphere_on_core,
 )
@@ -132,9 +141,11 @@ def detect_pairs(solids, pairs, groups, boxes, pool):
     """Fill the slots of the contacts between bodies.
 
     Args:
-        solids: (place, size, reach, island): placement of each in world, see `place_solids`,
-            (n, 12); half sizes of its core and radius [m], (n, 4); radius of its bounding sphere
-            [m], (n,); its island, (n,).
+        solids: (place, size, reach, island, shapes, begin, scratch): placement of each in world,
+            see `place_solids`, (n, 12); half sizes of its core and radius [m], (n, 4); radius of
+            its bounding sphere [m], (n,); its island, (n,); numbers of all shapes, see
+            `shape_numbers`, (any,); the first of each, (n,); scratch for contacts on a face, see
+            `hulls`.
         pairs: see PAIR_NUMBERS, the simpler core first, shape (any,).
         groups: see GROUP_NUMBERS, shape (any,).
         boxes: scratch, lower and upper corner of the box of each island, shape (islands, 6).
@@ -151,7 +162,7 @@ def detect_pairs(solids, pairs, groups, boxes, pool):
 @kernel
 def enclose(solids, boxes):
     """Fill the boxes of the islands, along the axes of the world, NEAR wider than the solids."""
-    place, _, reach, island = solids
+    place, reach, island = solids[0], solids[2], solids[3]
     for i in range(boxes.shape[0]):
         for e in range(3):
             boxes[i, e], boxes[i, 3 + e] = np.inf, -np.inf
@@ -174,28 +185,39 @@ def overlap(a, b):
 @kernel
 def search_pair(solids, pairs, k, pool):
     """Store the contacts of pair k if its bounding spheres are near each other."""
-    place, size, reach, _ = solids
+    place, size, reach, _, shapes, begin, scratch = solids
     a, b = pairs[PAIR_NUMBERS * k], pairs[PAIR_NUMBERS * k + 1]
     bound, distance = reach[a] + reach[b] + NEAR, 0.0
     for e in range(9, 12):
         distance += (place[a, e] - place[b, e]) ** 2
     if distance < bound * bound:
-        keep_contacts_of(place, size, a, b, pool, float(CONTACTS * k))
+        of_both = shapes[begin[a] :], shapes[begin[b] :]
+        keep_contacts_of(place, size, a, b, of_both, scratch, pool, float(CONTACTS * k))
 
 
 @kernel
-def keep_contacts_of(place, size, i, j, pool, key):
-    """Store the contacts of solids i and j, whose cores are in the order of their kinds."""
+def keep_contacts_of(place, size, i, j, shapes, scratch, pool, key):
+    """Store the contacts of solids i and j in the order of their kinds; `shapes` are of both."""
     a, b = solid_at(place, size, i), solid_at(place, size, j)
-    first, second = core_of(size, i), core_of(size, j)
-    if first == POINT:
+    first, second = int(shapes[0][KIND]), int(shapes[1][KIND])
+    if first == POINT and second == HULL:
+        sphere_on_hull(a, b, shapes[1], NEAR, pool, key)
+    elif first == POINT and second == CYLINDER:
+        sphere_on_cylinder(a, b, shapes[1], NEAR, pool, key)
+    elif first == POINT:
         sphere_on_core(a, b, NEAR, pool, key)
     elif second == SEGMENT:
         capsules(a, b, NEAR, pool, key)
-    elif first == SEGMENT:
+    elif first == SEGMENT and second == BOX:
         capsule_on_box(a, b, NEAR, pool, key)
-    elif second == BOX:
+    elif second == CYLINDER and (first in (SEGMENT, CYLINDER)):
+        cylinders(a, b, shapes, NEAR, scratch, pool, key)
+    elif second == CYLINDER:
+        cylinder_on_hull(a, b, shapes, NEAR, scratch, pool, key)
+    elif second == BOX and a[5] == 0.0 and b[5] == 0.0:
         boxes(a, b, NEAR, pool, key)
+    else:  # hulls, and boxes with rounded edges
+        hulls(a, b, shapes, NEAR, scratch, pool, key)
 
 
 # J̇ v, for laws at acceleration level: the rate of u = C (v_A(p) − v_B(p)) at v̇ = 0, with the
@@ -222,6 +244,7 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
     """
     place, size = np.empty((2, 12)), np.empty((2, 4))
     ground, shapes, begin, edges, reach, near = terrain
+    scratch = np.empty((AT_ONCE, CANDIDATE_NUMBERS))
     pool = (
         0, np.zeros(2, np.int64), np.empty((AT_ONCE, 3)), np.empty((AT_ONCE, 3, 3)),
         np.empty(AT_ONCE), np.empty(AT_ONCE),
@@ -239,7 +262,8 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
             place_after(solids, motion, pair, side * DIFFERENCE_STEP, place)
             clear_pool(pool)
             if pair[1] >= 0:
-                keep_contacts_of(place, size, 0, 1, pool, 0.0)
+                of_both = shapes[begin[pair[0]] :], shapes[begin[pair[1]] :]
+                keep_contacts_of(place, size, 0, 1, of_both, scratch, pool, 0.0)
             else:
                 centre, bound = vec(place[0], 9), reach[pair[0]] + near
                 distance = distance_of_ground(ground, centre, bound, edges)

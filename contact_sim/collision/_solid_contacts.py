@@ -1,4 +1,4 @@
-"""Contacts of spheres, capsules and boxes with each other (theory 4.4).
+"""Contacts of spheres, capsules and boxes with each other (theory 4.4); others: _hull_contacts.py.
 
 A solid is a core, a point, a segment along its z axis or a box, and everything within `radius` of
 it. In kernels it is a tuple (x, y, z, centre, half, radius): its axes and centre in world, and the
@@ -24,7 +24,7 @@ from contact_sim.solvers._jit import kernel
 
 # Solids.
 
-POINT, SEGMENT, BOX = range(3)  # kinds of cores
+POINT, SEGMENT, BOX, HULL, CYLINDER = range(5)  # kinds, see `Solid.kind`
 PLACE, SIZE = 12, 4
 """Numbers of a placement, rotation by columns and centre, and of half sizes and radius."""
 
@@ -65,14 +65,6 @@ def solid_at(place, size, i):
         (size[i, 0], size[i, 1], size[i, 2]),
         size[i, 3],
     )
-
-
-@kernel
-def core_of(size, i):
-    """Return the kind of the core of solid i."""
-    if size[i, 0] > 0.0:
-        return BOX
-    return SEGMENT if size[i, 2] > 0.0 else POINT
 
 
 @kernel

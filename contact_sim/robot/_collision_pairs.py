@@ -2,10 +2,9 @@
 
 The solid of each collision geometry:
 
-                          on the ground                       between bodies
-sphere, capsule, box      themselves                          themselves
-cylinder                  itself on planes, else a prism      a capsule, a box if flatter than wide
-cone, mesh                its convex hull                     the box about it, along its axes
+sphere, capsule, box    themselves
+cylinder                itself on planes and faces, with spheres, side by side; else a prism
+cone, mesh              its convex hull
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +44,14 @@ MOST, LARGEST_MOST = 32, 10_000
 LEAST_CORNERS, MOST_CORNERS = 4, 32
 """Smallest allowed number of corners of a mesh: they enclose a volume; and the default."""
 RIM_CORNERS = 16
-"""Corners on each rim of a cylinder, on ground other than planes."""
+"""Corners on each rim of a cylinder where it is a prism."""
 CLEAR = 1e-3
 """Height over the lowest foot, standing, from which a solid touches the ground by default [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A convex body on a link: everything within a radius of a point, a segment or a box.
+    """A convex body on a link: everything within a radius of a point, a segment or a polyhedron.
 
     Raises:
         InvalidInput: an empty name, numbers that are not finite, sizes of none of the three.
@@ -65,7 +64,9 @@ class Solid:
     joint: str
     """Name of the Pinocchio joint that moves it."""
     half: tuple[float, float, float]
-    """Half sizes of the core [m]: (0, 0, 0) is a point, (0, 0, z) a segment, else a box."""
+    """Half sizes of the core [m]: (0, 0, 0) is a point, (0, 0, z) a segment, else a box.
+
+    Of a hull or a cylinder they are those of the box about it."""
     radius: float = 0.0
     """Distance of the surface from the core [m]."""
     centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -73,20 +74,14 @@ class Solid:
     rotation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
     """From the axes of the solid into those of the joint, by rows."""
     error: float = 0.0
-    """Largest distance of its surface from that of the geometry it stands for [m]."""
+    """Largest distance by which the geometry it stands for reaches beyond it [m]."""
     corners: tuple[tuple[float, float, float], ...] = ()
-    """Of the convex hull of a mesh or cone, in the axes of the solid [m].
-
-    It touches the ground with them, and other bodies with the box about it, `half`. None for the
-    others."""
+    """Of the convex hull of a mesh or cone, in the axes of the solid [m]; none for the others."""
     cylinder: tuple[float, ...] = ()
-    """Radius and half length of a cylinder along z [m], likewise; none for the others."""
-    left_out: float = 0.0
-    """Largest distance by which the geometry reaches beyond what touches the ground [m]."""
+    """Radius and half length of a cylinder along z [m]; none for the others."""
 
     def __post_init__(self) -> None:
-        numbers = np.array([*self.half, self.radius, *self.centre, *self.rotation, self.error,
-                            self.left_out])  # fmt: skip
+        numbers = np.array([*self.half, self.radius, *self.centre, *self.rotation, self.error])
         if not self.name or not np.isfinite(numbers).all() or min(*self.half, self.radius) < 0.0:
             raise InvalidInput(f'Solid {shown(self.name)}: expected a name and finite sizes >= 0')
         if not any(self.half) and self.radius == 0.0:
@@ -100,15 +95,18 @@ class Solid:
 
     @property
     def kind(self) -> int:
-        """0 sphere, 1 capsule, 2 box."""
+        """0 sphere, 1 capsule, 2 box, 3 hull, 4 cylinder; see collision/_solid_contacts.py."""
+        if self.corners or self.cylinder:
+            return 3 if self.corners else 4
         return int(self.half[2] > 0.0) + int(self.half[0] > 0.0)
 
     @property
     def reach(self) -> float:
         """Largest distance of its surface from the centre [m]."""
+        if self.cylinder:
+            return math.hypot(*self.cylinder)
         corners = np.array(self.corners or (self.half,))
-        rim = math.hypot(*self.cylinder) if self.cylinder else 0.0
-        return max(float(np.linalg.norm(corners, axis=1).max()) + self.radius, rim)
+        return float(np.linalg.norm(corners, axis=1).max()) + self.radius
 
     @property
     def placement(self) -> pin.SE3:
@@ -165,6 +163,12 @@ class Collisions:
         """Contacts of the simulation that belong to pairs."""
         return self.most if self.pairs or self.grounded else 0
 
+    @property
+    def touching(self) -> tuple[Solid, ...]:
+        """The solids that the ground or another solid may touch."""
+        names = {*self.grounded, *chain.from_iterable(self.pairs)}
+        return tuple(solid for solid in self.solids if solid.name in names)
+
     @cached_property
     def grounded_places(self) -> Indices:
         """The solids that the ground may touch, as indices, those of a joint together, (any,)."""
@@ -181,7 +185,7 @@ class Collisions:
 
     @cached_property
     def ordered(self) -> Indices:
-        """The pairs as indices of solids, the simpler one first: sphere, capsule, box; (n, 2)."""
+        """The pairs as indices of solids, the simpler one first, see `Solid.kind`; (n, 2)."""
         ordered = np.zeros((len(self.pairs), 2), dtype=np.int64)
         for k, pair in enumerate(self.pairs):
             i, j = (self._place[name] for name in pair)
@@ -245,27 +249,23 @@ def solid_of(
         return solid((0, 0, shape.halfLength), shape.radius)
     if kind == 'Box':
         radius = min(edge_radius, 0.5 * float(np.min(shape.halfSide)))
-        beyond = (np.sqrt(3.0) - 1.0) * radius
-        return solid(shape.halfSide - radius, radius, error=beyond, left_out=beyond)
+        return solid(shape.halfSide - radius, radius, error=(np.sqrt(3.0) - 1.0) * radius)
     if kind == 'Cylinder':
         radius, half = float(shape.radius), float(shape.halfLength)
-        beyond, rims = (2.0**0.5 - 1.0) * radius, (radius, half)
-        if half > radius:
-            return solid((0, 0, half - radius), radius, error=beyond, cylinder=rims)
-        return solid((radius, radius, half), error=beyond, cylinder=rims)
-    # a mesh or cone: its hull, and the box about it
+        beyond = radius * (1.0 - np.cos(np.pi / RIM_CORNERS))
+        return solid((radius, radius, half), error=beyond, cylinder=(radius, half))
+    # a mesh or cone: its hull
     corners = corners_of(shape, name)[0]
-    low, high = corners.min(axis=0), corners.max(axis=0)
-    half, centre = 0.5 * (high - low), 0.5 * (low + high)
-    error = reach_beyond(corners, centre + SIGNS * half)
-    left_out = shape.radius * (1.0 - np.cos(np.pi / RIM)) if kind == 'Cone' else 0.0
+    error = shape.radius * (1.0 - np.cos(np.pi / RIM)) if kind == 'Cone' else 0.0
     if len(corners) > most_corners:
         kept = sorted(spread(corners, most_corners, f'collision geometry {name!r}'))
-        left_out += reach_beyond(corners[kept], corners)
+        error += reach_beyond(corners[kept], corners)
         corners = corners[kept]
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    centre = 0.5 * (low + high)
     around = tuple(map(tuple, (corners - centre).tolist()))
-    return solid(half, error=error, centre=tuple(centre.tolist()), corners=around,
-                 left_out=float(left_out))  # fmt: skip
+    return solid(0.5 * (high - low), error=float(error), centre=tuple(centre.tolist()),
+                 corners=around)  # fmt: skip
 
 
 # ------------------------------------------------------------------------ solids on the ground
@@ -298,7 +298,7 @@ def corner_points(solid: Solid) -> tuple[ContactPoint, ...]:
     """Return the corners of a solid as spheres, those of a cylinder on its rims."""
     radius, corners = solid.radius, np.array(solid.corners)
     if solid.cylinder:
-        radius, (rim, half) = 0.0, solid.cylinder
+        rim, half = solid.cylinder
         angle = 2.0 * np.pi * np.arange(RIM_CORNERS) / RIM_CORNERS
         circle = np.column_stack([rim * np.cos(angle), rim * np.sin(angle)])
         corners = np.vstack([
@@ -328,15 +328,13 @@ def clear_of_ground(
 
 
 def approximation_of(solid: Solid) -> Approximation | None:
-    """Return what stands for a geometry on the ground, None if that is exact."""
-    if solid.cylinder:
-        rim = solid.cylinder[0]
-        stands = f'on planes itself, else a prism of {RIM_CORNERS} sides'
-        return Approximation(solid.name, stands, rim * (1.0 - np.cos(np.pi / RIM_CORNERS)))
-    if solid.left_out == 0.0:
+    """Return what stands for a geometry, None if that is exact."""
+    if solid.error == 0.0:
         return None
     stands = f'a hull of {len(solid.corners)} corners' if solid.corners else 'rounded edges'
-    return Approximation(solid.name, stands, solid.left_out)
+    if solid.cylinder:
+        stands = f'itself on planes and faces, else a prism of {RIM_CORNERS} sides'
+    return Approximation(solid.name, stands, solid.error)
 
 
 # ---------------------------------------------------------------------------------- pairs of links
@@ -382,16 +380,23 @@ def solid_gaps(model: pin.Model, q: Array, pairs: Iterable[tuple[Solid, Solid]])
             M = data.oMi[model.getJointId(solid.joint)] * solid.placement
             placed += [shape_of(solid), coal.Transform3s(M.rotation, M.translation)]
         result = coal.DistanceResult()
-        gaps.append(float(coal.distance(*placed, coal.DistanceRequest(), result)))
+        rounding = sum(solid.radius for solid in pair if solid.kind > 1)
+        gaps.append(float(coal.distance(*placed, coal.DistanceRequest(), result)) - rounding)
     return gaps
 
 
 def shape_of(solid: Solid) -> Any:
-    """Return a solid as a shape of coal."""
+    """Return a solid as a shape of coal; of a box or hull that is its core."""
     if solid.kind == 0:
         return coal.Sphere(solid.radius)
     if solid.kind == 1:
         return coal.Capsule(solid.radius, 2.0 * solid.half[2])
+    if solid.cylinder:
+        return coal.Cylinder(solid.cylinder[0], 2.0 * solid.cylinder[1])
+    if solid.corners:
+        points = coal.StdVec_Vec3s()
+        points.extend(np.array(corner) for corner in solid.corners)
+        return coal.ConvexBase.convexHull(points, False, 'Qt')
     return coal.Box(*(2.0 * half for half in solid.half))
 
 

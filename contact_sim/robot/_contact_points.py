@@ -200,7 +200,7 @@ SUM_WEIGHT = 1e4
 
 @dataclass(frozen=True)
 class Approximation:
-    """What stands for a collision geometry on the ground."""
+    """What stands for a collision geometry in contacts."""
 
     geometry: str
     """Name of the geometry: of its link, with a number."""

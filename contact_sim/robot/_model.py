@@ -308,9 +308,8 @@ class RobotModel:
 
     @property
     def approximations(self) -> tuple[Approximation, ...]:
-        """What stands for collision geometry that touches the ground, where that is not exact."""
-        solids, places = self.collisions.solids, self.collisions.grounded_places
-        found = (approximation_of(solids[k]) for k in places)
+        """What stands for collision geometry that can touch something, where it is not exact."""
+        found = map(approximation_of, self.collisions.touching)
         return tuple(one for one in found if one is not None)
 
     @cached_property
@@ -320,7 +319,7 @@ class RobotModel:
 
     @cached_property
     def solids(self) -> tuple[Solid, ...]:
-        """Collision geometry of all links as spheres, capsules and boxes."""
+        """Collision geometry of all links as convex solids."""
         model, description = self.pinocchio_model, self.description
         return solids_of(model, description, self.package_dirs, self.contact_points)
 

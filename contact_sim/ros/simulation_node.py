@@ -229,7 +229,7 @@ class SimulationNode(Node):
             info(note)
         for approximation in robot.approximations:
             info(
-                f'{approximation.geometry} touches the ground as {approximation.stands}, which '
+                f'{approximation.geometry} touches others as {approximation.stands}, which '
                 f'leaves out up to {approximation.error:.2g} m'
             )
         rates = vars(settings['publish_rate']).items()

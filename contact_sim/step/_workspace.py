@@ -32,6 +32,7 @@ from contact_sim.arrays._views import (
 from contact_sim.collision._bodies_on_ground import (
     carriers_of,
     detect_on_ground,
+    most_edges,
     shapes_of,
 )
 from contact_sim.collision._body_pairs import detect_pairs, fill_pair_rows, meeting_dof, pair_drift
@@ -115,7 +116,7 @@ class Workspace:
         self._islands = islands_of(tree.dof_parent, [*ties, *self.table.coupled_dofs])
         self.robot, self.model, self.tree = robot, model, tree
         collisions = robot.collisions
-        self._shapes = shapes_of(collisions.solids if collisions.grounded else ())
+        self._shapes = shapes_of(collisions.solids if collisions.slots else ())
         self.sizes = self._sizes(terrain, h, moments)
         self.names = contact_names(robot, terrain)
         self._allocate()
@@ -149,6 +150,7 @@ class Workspace:
             n_grounded=len(collisions.grounded),
             n_carriers=len({solids[k].joint for k in collisions.grounded_places}),
             n_shape_numbers=len(self._shapes[0]),
+            n_on_face=2 * most_edges(*self._shapes) if collisions.pairs else 0,
             n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=collisions.slots,
             n_constraints=len(table.constraints), nb=table.rows,
         )  # fmt: skip
@@ -357,7 +359,7 @@ class Workspace:
         self.carriers[:], self.carrier_box[:] = carriers_of(
             self.solid_body, self.solid_place, self.solid_size, collisions
         )
-        if collisions.grounded:
+        if collisions.slots:
             self.shapes[:], self.shape_begin[:] = self._shapes
         self.pair_search[:] = find_pairs.address, find_pair_drift.address, len(collisions.pairs)
 
@@ -557,7 +559,8 @@ def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
     )
     solids = (
         place, matrix(data, f.SOLID_SIZE), vector(data, f.SOLID_REACH),
-        integers(data, f.SOLID_ISLAND),
+        integers(data, f.SOLID_ISLAND), vector(data, f.SHAPES), integers(data, f.SHAPE_BEGIN),
+        matrix(data, f.ON_FACE),
     )  # fmt: skip
     detect_pairs(
         solids, pairs, integers(data, f.PAIR_GROUPS), matrix(data, f.ISLAND_BOX), pool

@@ -4,11 +4,16 @@ import coal
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.spatial import ConvexHull
 
-from contact_sim.arrays._fields import PAIR_NUMBERS
+from contact_sim.arrays._fields import CANDIDATE_NUMBERS, PAIR_NUMBERS
+from contact_sim.collision._bodies_on_ground import most_edges, shapes_of
 from contact_sim.collision._body_pairs import detect_pairs
 from contact_sim.collision._contact_slots import CONTACTS, DROPPED, KEPT, clear_pool
+from contact_sim.collision._hull_contacts import MOST_ON_FACE
 from contact_sim.collision._surface import NEAR
+from contact_sim.robot._collision_pairs import RIM_CORNERS, Solid
+from contact_sim.robot._contact_points import SIGNS
 
 SPHERE, CAPSULE, BOX = (0.0, 0.0, 0.0, 0.06), (0.0, 0.0, 0.15, 0.04), (0.1, 0.07, 0.05, 0.0)
 THIN = (0.2, 0.01, 0.012, 0.0)
@@ -20,35 +25,69 @@ PAIRS = {
 ROUND = [name for name in PAIRS if 'boxes' not in name]
 
 
+def solid(size):
+    """Return a solid of half sizes and radius; hulls and cylinders as they are."""
+    return size if isinstance(size, Solid) else Solid('a', 'link', 'joint', size[:3], size[3])
+
+
+def hull(corners):
+    """Return the convex hull of corners (n, 3) about the middle of their box."""
+    corners = corners[ConvexHull(corners).vertices]
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    around = tuple(map(tuple, corners - 0.5 * (low + high)))
+    return Solid('hull', 'link', 'joint', tuple(0.5 * (high - low)), corners=around)
+
+
+def random_hull(rng):
+    ways = np.array([unit(rng, 3) for _ in range(rng.integers(4, 20))])
+    return hull(rng.uniform(0.04, 0.12) * ways * rng.uniform(0.4, 1.0, 3))
+
+
+def cylinder(radius, half):
+    size = (radius, radius, half)
+    return Solid('cylinder', 'link', 'joint', size, cylinder=(radius, half))
+
+
 def shape_of(size):
-    *half, radius = size
-    if half[0] > 0.0:
-        return coal.Box(*(2.0 * x for x in half))
-    return coal.Capsule(radius, 2.0 * half[2]) if half[2] > 0.0 else coal.Sphere(radius)
+    """Return a solid as a shape of coal, and its radius where that does not have it."""
+    one = solid(size)
+    if one.cylinder:
+        return coal.Cylinder(one.cylinder[0], 2.0 * one.cylinder[1]), 0.0
+    if one.corners:
+        points = coal.StdVec_Vec3s()
+        points.extend([np.array(corner) for corner in one.corners])
+        return coal.ConvexBase.convexHull(points, False, 'Qt'), one.radius
+    if one.half[0] > 0.0:
+        return coal.Box(*(2.0 * x for x in one.half)), one.radius
+    if one.half[2] > 0.0:
+        return coal.Capsule(one.radius, 2.0 * one.half[2]), 0.0
+    return coal.Sphere(one.radius), 0.0
 
 
 def row_of(M):
     return [*M.rotation.ravel('F'), *M.translation]
 
 
-def detect(place, size, reach, pool):
+def detect(place, solids, pool):
     """Search the pair of two solids, each an island of its own."""
+    size = np.array([[*one.half, one.radius] for one in solids])
+    reach = np.array([one.reach for one in solids])
+    shapes, begin = shapes_of(solids)
+    scratch = np.zeros((2 * most_edges(shapes, begin), CANDIDATE_NUMBERS))
     pairs, islands = np.array([0, 1, -1, -1, -1]), np.arange(2)
     assert len(pairs) == PAIR_NUMBERS
-    solids = place, size, reach, islands
+    solids = place, size, reach, islands, shapes, begin, scratch
     clear_pool(pool)
     detect_pairs(solids, pairs, np.array([0, 1, 0, 1]), np.zeros((2, 6)), pool)
 
 
 def contacts(sizes, placements, slots=16):
     """Return key within the pair, gap, point and normal of every contact of two solids."""
-    size = np.array(sizes)
-    reach = np.linalg.norm(size[:, :3], axis=1) + size[:, 3]
     counts = np.zeros(2, dtype=np.int64)
     position, frame = np.zeros((slots, 3)), np.zeros((slots, 3, 3))
     gap, feature = np.zeros(slots), np.zeros(slots)
     pool = (0, counts, position, frame, gap, feature)
-    detect(np.array([row_of(M) for M in placements]), size, reach, pool)
+    detect(np.array([row_of(M) for M in placements]), [solid(size) for size in sizes], pool)
     n = counts[KEPT]
     assert np.all((feature[:n] >= 0.0) & (feature[:n] < CONTACTS))
     assert np.all(feature[n:] == -1.0)
@@ -60,10 +99,18 @@ def contacts(sizes, placements, slots=16):
 
 
 def coal_distance(sizes, placements):
-    given = []
+    return distance_and_normal(sizes, placements)[0]
+
+
+def distance_and_normal(sizes, placements):
+    """Return those of coal, the normal out of the second solid."""
+    given, rounding, result = [], 0.0, coal.DistanceResult()
     for size, M in zip(sizes, placements, strict=True):
-        given += [shape_of(size), coal.Transform3s(M.rotation, M.translation)]
-    return coal.distance(*given, coal.DistanceRequest(), coal.DistanceResult())
+        shape, radius = shape_of(size)
+        given += [shape, coal.Transform3s(M.rotation, M.translation)]
+        rounding += radius
+    distance = coal.distance(*given, coal.DistanceRequest(), result)
+    return distance - rounding, -np.array(result.normal)
 
 
 def near_each_other(rng, sizes, deepest, count):
@@ -196,7 +243,6 @@ def test_the_nearest_contacts_are_kept():
 
 
 def test_what_is_left_out_is_counted():
-    size = np.array([BOX, BOX])
     counts, slots = np.zeros(2, dtype=np.int64), 3
     pool = (
         0,
@@ -209,6 +255,143 @@ def test_what_is_left_out_is_counted():
     place = np.array(
         [row_of(pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.1]))), row_of(pin.SE3.Identity())]
     )
-    detect(place, size, np.full(2, 0.2), pool)
+    detect(place, [solid(BOX), solid(BOX)], pool)
     assert counts[KEPT] == 3
     assert counts[DROPPED] == 1
+
+
+# Polyhedra and cylinders.
+
+ROUNDED = (0.1, 0.07, 0.05, 0.004), (0.06, 0.07, 0.05, 0.01)
+CYLINDER = cylinder(0.05, 0.08)
+WEDGE = hull(np.array([
+    [-0.1, -0.07, -0.05], [0.1, -0.07, -0.05], [-0.1, 0.07, -0.05], [0.1, 0.07, -0.05],
+    [-0.1, -0.07, 0.05], [-0.1, 0.07, 0.05],
+]))  # fmt: skip
+POLYHEDRA = {
+    'two hulls': lambda rng: (random_hull(rng), random_hull(rng)),
+    'box, hull': lambda rng: (BOX, random_hull(rng)),
+    'two wedges': lambda rng: (WEDGE, WEDGE),
+    'rounded boxes': lambda rng: ROUNDED,
+    'sharp and rounded box': lambda rng: (BOX, ROUNDED[1]),
+    'sphere, hull': lambda rng: (SPHERE, random_hull(rng)),
+    'capsule, hull': lambda rng: (CAPSULE, random_hull(rng)),
+    'sphere, cylinder': lambda rng: (SPHERE, CYLINDER),
+}
+
+
+def away_from(size, M, x):
+    """Return the distance of a point from a solid [m], at most 0 on its surface."""
+    one = solid(size)
+    if not one.cylinder:
+        return coal_distance(((0.0, 0.0, 0.0, 1e-9), size), (pin.SE3(np.eye(3), x), M))
+    local = M.actInv(x)
+    return max(np.hypot(*local[:2]) - one.cylinder[0], abs(local[2]) - one.cylinder[1])
+
+
+def extent(size, M, n):
+    """Return how far a solid that is no cylinder reaches along n in world [m]."""
+    one, local = solid(size), M.rotation.T @ n
+    core = max(np.array(one.corners) @ local) if one.corners else np.abs(local) @ one.half
+    return n @ M.translation + core + one.radius
+
+
+@pytest.mark.parametrize('name', POLYHEDRA)
+def test_distance_and_depth_of_polyhedra_are_those_of_coal(name):
+    """And so are the normals; both points are on the surfaces."""
+    rng, seen = np.random.default_rng(4), np.zeros(2, int)
+    for _ in range(40):
+        sizes = POLYHEDRA[name](rng)
+        for placements, _ in near_each_other(rng, sizes, -0.02, 10):
+            distance, expected = distance_and_normal(sizes, placements)
+            _, gap, point, normal = contacts(sizes, placements)
+            if distance > NEAR:
+                assert len(gap) == 0
+                continue
+            least = gap.argmin()
+            # the shortest way out, but for the share by which faces count more than edges
+            assert gap[least] == pytest.approx(distance, abs=1e-5)
+            n = normal[least]
+            if distance > 1e-3:
+                np.testing.assert_allclose(n, expected, atol=1e-2)
+            elif 'cylinder' not in name:  # several ways out may be as short
+                apart = -extent(sizes[0], placements[0], -n) - extent(sizes[1], placements[1], n)
+                assert apart == pytest.approx(distance, abs=1e-5)
+            ends = point[least], point[least] - gap[least] * n
+            for size, M, place in zip(sizes, placements, ends, strict=True):
+                assert abs(away_from(size, M, place)) < 2e-5
+            seen[int(distance > 0.0)] += 1
+    assert seen.min() > 40
+
+
+@pytest.mark.parametrize('other', ['capsule', 'cylinder', 'box', 'hull'])
+def test_a_cylinder_differs_from_its_prism_by_little(other):
+    rng, seen = np.random.default_rng(5), 0
+    others = {'capsule': CAPSULE, 'cylinder': cylinder(0.06, 0.02), 'box': BOX, 'hull': WEDGE}
+    sizes = (others[other], CYLINDER)
+    both = 0.05 + 0.06 * (other == 'cylinder')
+    error = both * (1.0 - np.cos(np.pi / RIM_CORNERS))
+    for placements, distance in near_each_other(rng, sizes, -0.01, 300):
+        _, gap, _, _ = contacts(sizes, placements)
+        if distance > NEAR:
+            continue
+        seen += len(gap) > 0
+        if distance + error < NEAR:
+            assert -1e-5 < gap.min() - distance < error + 1e-5
+    assert seen > 100
+
+
+@pytest.mark.parametrize('tilt', [0.0, 5e-4, 2e-3, 0.1, 0.7, np.pi / 2 - 1e-3, np.pi / 2])
+@pytest.mark.parametrize('under', ['box', 'hull'])
+def test_the_lowest_point_of_a_cylinder_over_a_face_is_exact(tilt, under):
+    """At every tilt, however it is turned about its axis."""
+    r, h, rng = 0.03, 0.04, np.random.default_rng(6)
+    for _ in range(20):
+        yaw, roll = rng.uniform(-3.0, 3.0, 2)
+        turn = pin.rpy.rpyToMatrix(0.0, 0.0, yaw) @ pin.rpy.rpyToMatrix(0.0, np.pi / 2 - tilt, 0.0)
+        M = pin.SE3(turn @ pin.rpy.rpyToMatrix(0.0, 0.0, roll), np.zeros(3))
+        lowest = r * np.cos(tilt) + h * np.sin(tilt)
+        M.translation = np.array([0.01, 0.0, 0.05 + lowest - 1e-3])
+        sizes = BOX if under == 'box' else hull(SIGNS * BOX[:3]), cylinder(r, h)
+        _, gap, _, normal = contacts(sizes, (pin.SE3.Identity(), M))
+        assert gap.min() == pytest.approx(-1e-3, abs=2e-8)  # of a lying one r · tilt² / 2
+        np.testing.assert_allclose(normal, [[0.0, 0.0, -1.0]] * len(gap), atol=1e-9)
+
+
+def test_cylinders_side_by_side_touch_as_capsules_do():
+    lying = pin.rpy.rpyToMatrix(0.0, np.pi / 2, 0.0)
+    for angle in (0.0, 0.3, 1.0):
+        turned = pin.rpy.rpyToMatrix(0.0, 0.0, angle) @ lying
+        upper = pin.SE3(turned, np.array([0.01, 0.02, 0.099]))
+        sizes = (CYLINDER, CYLINDER)
+        _, gap, _, normal = contacts(sizes, (upper, pin.SE3(lying, np.zeros(3))))
+        if angle > 0.0:
+            least = gap.argmin()
+            assert gap[least] == pytest.approx(-1e-3, abs=1e-12)
+            np.testing.assert_allclose(normal[least], [0.0, 0.0, 1.0], atol=1e-9)
+        else:  # parallel, 2 cm beside: at both ends of their common length
+            assert len(gap) == 2
+            np.testing.assert_allclose(gap, np.hypot(0.099, 0.02) - 0.1, atol=1e-12)
+
+
+@pytest.mark.parametrize('turn', [0.0, 0.3])
+def test_a_hull_of_a_box_touches_where_the_box_does(turn):
+    upper = pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.01, turn), np.array([0.02, 0.01, 0.1]))
+    expected = contacts((BOX, BOX), (upper, pin.SE3.Identity()))
+    found = contacts((hull(SIGNS * BOX[:3]),) * 2, (upper, pin.SE3.Identity()))
+    assert len(found[1]) == min(len(expected[1]), MOST_ON_FACE)
+    order = [np.lexsort(np.round(some[2], 7).T) for some in (expected, found)]
+    for own, other in zip(expected[1:], found[1:], strict=True):
+        np.testing.assert_allclose(own[order[0]], other[order[1]], atol=1e-9)
+
+
+def test_a_round_face_keeps_its_deepest_contact_and_its_width():
+    """Of sixteen corners eight are kept; none is more than two from the next one."""
+    tilt, high = 0.02, cylinder(0.05, 0.02)
+    upper = pin.SE3(pin.rpy.rpyToMatrix(0.0, tilt, 0.0), np.array([0.0, 0.0, 0.07]))
+    _, gap, point, _ = contacts((BOX, high), (pin.SE3.Identity(), upper))
+    assert 4 <= len(gap) <= MOST_ON_FACE
+    lowest = 0.07 - 0.02 * np.cos(tilt) - 0.05 * np.sin(tilt)
+    assert gap.min() == pytest.approx(lowest - 0.05, abs=1e-9)
+    angles = np.sort(np.arctan2(point[:, 1], point[:, 0]))
+    assert np.diff(angles, append=angles[0] + 2.0 * np.pi).max() < 2.0 * np.pi * 3.5 / RIM_CORNERS

@@ -259,7 +259,8 @@ def test_legs_stop_at_each_other(model):
         deepest = min(deepest, report.pairs.gap.min(initial=0.0))
         pushed = max(pushed, report.pairs.normal_force.max(initial=0.0))
     assert pushed > 5.0
-    soft = {'compliant': 1e-2, 'sap': 1e-2, 'todorov': 4e-2}  # they meet at 3 m/s
+    # they meet at 3 m/s; null_space holds contacts, so that others may sink in
+    soft = {'compliant': 1e-2, 'sap': 1e-2, 'todorov': 4e-2, 'null_space': 2e-3}
     assert deepest > -soft.get(model, 1e-4)
     pin.computeCentroidalMomentum(model_, data, sim.q, sim.v)
     np.testing.assert_allclose(data.hg.linear, [0.0, 0.0, -3.0 * G * 0.4], atol=1e-9)
@@ -289,8 +290,9 @@ def test_rows_are_the_rates_of_gaps():
         chosen = np.flatnonzero(same & (key >= 0) & np.isin(key % 32, (0, 1, 2, 3, 24)))
         rate = (after.gap_start[n] - before.gap_start[n])[chosen] / 1e-7
         u = before.u_next[: 3 * sim.sizes.nc].reshape(-1, 3)[n][chosen, 2]
-        flat = (kinds[(key[chosen] // CONTACTS).astype(int)] == 2).all(axis=1)
-        keep = flat | (key[chosen] % 32 == 0)  # the others slide along with what lies there
+        kind = kinds[(key[chosen] // CONTACTS).astype(int)]
+        flat, round_one = (kind == 2).all(axis=1), (kind[:, 1] <= 2) | (kind[:, 0] == 0)
+        keep = flat | (round_one & (key[chosen] % 32 == 0))  # the others slide along
         np.testing.assert_allclose(rate[keep], u[keep], atol=1e-3)
         seen += np.count_nonzero(keep)
         assert not before.jacobian_transposed[:6, 3 * sim.sizes.n_ground : 3 * sim.sizes.nc].any()
