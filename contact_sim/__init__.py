@@ -34,7 +34,13 @@ from contact_sim.robot._catalogue import robots, textbook_systems
 from contact_sim.robot._contact_points import ContactPoint, Foot
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
-from contact_sim.robot._several_robots import JoinedRobots, joined, loose_ball, loose_box
+from contact_sim.robot._several_robots import (
+    JoinedRobots,
+    joined,
+    loose_ball,
+    loose_box,
+    loose_ellipsoid,
+)
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
 from contact_sim.simulation._worlds import Worlds
@@ -85,6 +91,7 @@ __all__ = [
     'load_robot',
     'loose_ball',
     'loose_box',
+    'loose_ellipsoid',
     'robots',
     'textbook_systems',
 ]

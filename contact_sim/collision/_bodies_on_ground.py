@@ -1,7 +1,7 @@
 """Contacts of convex bodies with the ground: corners, edges and faces (theory 4.8).
 
-A body is a solid: the convex hull of its corners and everything within a radius of it, or a
-cylinder. It touches the ground in two ways:
+A body is a solid: the convex hull of its corners and everything within a radius of it, a cylinder
+or an ellipsoid. It touches the ground in two ways:
 
     corner of the body    with the facets nearest to it, as a sphere does; exact
     edge of the ground    a convex edge between two facets, with the face or edge of the body
@@ -15,7 +15,8 @@ facets: any other belongs to another feature of the ground. [Gottschalk 1996] OB
 [Gregorius 2013] The separating axis test between convex polyhedra: which pairs of edges can be
 nearest to each other.
 
-A cylinder on planes touches with its rims: at the lowest point of each and seven others.
+A cylinder on planes touches with its rims: at the lowest point of each and seven others. An
+ellipsoid touches planes only, at its point farthest against the normal.
 """
 
 from __future__ import annotations
@@ -50,18 +51,21 @@ from contact_sim.solvers._jit import call_find_edges, kernel
 # Shapes: the corners, edges and faces of every solid as numbers, in the axes of the solid.
 #
 #     header     numbers of corners, edges and faces; radius [m]; radius and half length of a
-#                cylinder, else 0 [m]; kind, see _solid_contacts.py
+#                cylinder, else 0 [m]; kind, see _solid_contacts.py; semi-axes of an ellipsoid, else
+#                0 [m]
 #     corners    place
 #     faces      unit outward normal and offset
 #     edges      both ends, the unit directions from it into its two faces, and their numbers
 
-HEADER, CORNER, FACE, EDGE = 7, 3, 4, 14
-KIND = 6  # place of the kind
+HEADER, CORNER, FACE, EDGE = 10, 3, 4, 14
+KIND, ELLIPSOID = 6, 7  # places of the kind and of the first semi-axis
 SAME_FACE = 1e-6  # difference of normals up to which facets of a hull are one face
 
 
 def shape_numbers(solid: Solid) -> Array:
     """Return the shape of a solid as numbers, shape (any,); that of a cylinder, then its axis."""
+    if solid.ellipsoid:
+        return np.array([*np.zeros(KIND), solid.kind, *solid.ellipsoid])
     back = solid.placement.inverse()
     corners = np.array([back.act(point.offset) for point in corner_points(solid)])
     rim = solid.cylinder or (0.0, 0.0)
@@ -78,7 +82,7 @@ def _numbers(corners: Array, radius: float, rim: tuple[float, ...], kind: int) -
         edges = np.concatenate([corners.ravel(), np.zeros(EDGE - 6)])[None]
     elif len(corners) > 2:
         faces, edges = _faces_and_edges(corners)
-    header = [len(corners), len(edges), len(faces), radius, *rim, kind]
+    header = [len(corners), len(edges), len(faces), radius, *rim, kind, 0.0, 0.0, 0.0]
     return np.concatenate([header, corners.ravel(), faces.ravel(), edges.ravel()])
 
 
@@ -144,6 +148,8 @@ def keep_contacts_with_ground(ground, solid, shape, distance, near, edges, pool,
     if ground.kind == PLANES:
         if shape[4] > 0.0:
             keep_rims(ground, solid, shape, near, pool, key)
+        elif shape[ELLIPSOID] > 0.0:
+            keep_ellipsoid(ground, solid, shape, near, pool, key)
         else:
             keep_corners_on_planes(ground, solid, shape, near, pool, key)
         return
@@ -220,6 +226,24 @@ def keep_rims(ground, solid, shape, near, pool, key):
                     keep_pair_contact(
                         pool, key + float(FACETS) * (ON_RIM * cap + k) + f, gap, n, p
                     )
+
+
+@kernel
+def keep_ellipsoid(ground, solid, shape, near, pool, key):
+    """Store the contacts of an ellipsoid with planes.
+
+    With semi-axes A = diag(a, b, c) its point farthest against n is −A² n/|A n| from the centre.
+    """
+    axes = vec(shape, ELLIPSOID)
+    for f in range(ground.features):
+        n, offset = plane_of(ground.data, f)
+        local = in_axes(solid, n)
+        down = (axes[0] ** 2 * local[0], axes[1] ** 2 * local[1], axes[2] ** 2 * local[2])
+        reach = np.sqrt(dot(down, local))
+        gap = dot(n, solid[3]) - offset - reach
+        if gap <= near:
+            p = sub(solid[3], to_world(solid, scaled(1.0 / reach, down)))
+            keep_pair_contact(pool, key + f, gap, n, p)
 
 
 @kernel
@@ -453,11 +477,20 @@ def keep_on_face(solid, shape, face, edge, part, number, near, pool, key):
 
 @kernel
 def keep_segment(solid, shape, row, near, pool, key):
-    """Store the contact of an edge of the ground with a capsule, between the ends of both."""
+    """Store the contacts of an edge of the ground with a capsule, between the ends of both.
+
+    And those of the ends of the edge with the side of the capsule.
+    """
     a, b = to_local(solid, vec(row, 0)), to_local(solid, vec(row, 3))
     k, radius = edge_place(shape, 0), shape[3]
     first, along = vec(shape, k), sub(b, a)
     d = sub(vec(shape, k + 3), first)
+    left, right = in_axes(solid, vec(row, 6)), in_axes(solid, vec(row, 9))
+    number = row[12] % FACETS
+    for end in range(2):
+        tip, inwards = (a, along) if end == 0 else (b, scaled(-1.0, along))
+        keep_tip(solid, (first, d, radius), (tip, inwards), (left, right), near, pool,
+                 key + float(FACETS) * (FIRST_END + end) + number)  # fmt: skip
     n = cross(along, d)
     square = dot(n, n)
     if square <= FLAT_EDGE * FLAT_EDGE * dot(along, along) * dot(d, d):
@@ -465,7 +498,6 @@ def keep_segment(solid, shape, row, near, pool, key):
     t, s = crossing_places(first, d, a, along)
     if not (0.0 <= t <= 1.0 and 0.0 <= s <= 1.0):
         return
-    left, right = in_axes(solid, vec(row, 6)), in_axes(solid, vec(row, 9))
     n = scaled(1.0 / np.sqrt(square), n)
     if dot(n, left) + dot(n, right) > 0.0:  # out of the ground
         n = scaled(-1.0, n)
@@ -475,8 +507,35 @@ def keep_segment(solid, shape, row, near, pool, key):
         return  # on the other side of a thin part of the ground
     if gap <= near and dot(n, left) <= BEYOND and dot(n, right) <= BEYOND:
         p = add(solid[3], to_world(solid, sub(p, scaled(radius, n))))
-        number = float(FACETS) * CROSSING + row[12] % FACETS
-        keep_new_contact(pool, key + number, gap, to_world(solid, n), p)
+        crossing = key + float(FACETS) * CROSSING + number
+        keep_new_contact(pool, crossing, gap, to_world(solid, n), p)
+
+
+@kernel
+def keep_tip(solid, capsule, end, sides, near, pool, key):
+    """Store the contact of an end of an edge of the ground with the side of a capsule.
+
+    `capsule` is (first end, to the second, radius); `end` is (place, along the edge); `sides` are
+    the directions that normals of the edge do not lean to.
+    """
+    (first, d, radius), (tip, along) = capsule, end
+    t = dot(d, sub(tip, first)) / dot(d, d)
+    if not 0.0 < t < 1.0:
+        return  # the end of the capsule touches
+    on_axis = add(first, scaled(t, d))
+    n = sub(on_axis, tip)
+    distance = np.sqrt(dot(n, n))
+    if distance - radius > near or distance <= SAME_PLACE:
+        return
+    if dot(n, sides[0]) + dot(n, sides[1]) > 0.0:  # out of the ground
+        distance = -distance
+    n = scaled(1.0 / distance, n)
+    gap = distance - radius
+    if gap < -(1.0 + PASSED) * radius or dot(n, along) > LYING * np.sqrt(dot(along, along)):
+        return  # behind the ground, or the edge itself is nearer
+    if dot(n, sides[0]) <= BEYOND and dot(n, sides[1]) <= BEYOND:
+        p = add(solid[3], to_world(solid, sub(on_axis, scaled(radius, n))))
+        keep_new_contact(pool, key, gap, to_world(solid, n), p)
 
 
 @kernel
@@ -581,10 +640,13 @@ def over_ground(ground, pose, solids, pairs, numbers, near, pool):
 
 @kernel
 def extent_along(own, size, shape, n):
-    """Return how far the box or cylinder about a solid reaches from its centre along n [m]."""
+    """Return how far the box, cylinder or ellipsoid about a solid reaches along n [m]."""
     x, y, z = abs(dot(vec(own, 0), n)), abs(dot(vec(own, 3), n)), abs(dot(vec(own, 6), n))
     if shape[4] > 0.0:
         return shape[4] * np.sqrt(x * x + y * y) + shape[5] * z
+    if shape[ELLIPSOID] > 0.0:
+        a, b, c = vec(shape, ELLIPSOID)
+        return np.sqrt((a * x) ** 2 + (b * y) ** 2 + (c * z) ** 2)
     return size[0] * x + size[1] * y + size[2] * z + size[3]
 
 

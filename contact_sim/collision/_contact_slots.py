@@ -79,6 +79,8 @@ def _along(normal, frame, i):
 
 CONTACTS = 2**33  # number of different contacts that one pair can have
 KEPT, DROPPED = range(2)  # places in the counts of a pool
+CLOSE = 0.005
+"""Gap up to which contacts share a full pool evenly among their pairs [m]."""
 
 
 @kernel
@@ -101,7 +103,9 @@ def clear_pool(pool):
 
 @kernel
 def keep_pair_contact(pool, key, away, normal, point):
-    """Store a contact in a free slot, or in place of the farthest one if that is farther.
+    """Store a contact in a free slot, or in one that another contact gives up.
+
+    The slots of a pair stand side by side if the pairs are searched one after the other.
 
     Args:
         pool: as above.
@@ -116,15 +120,44 @@ def keep_pair_contact(pool, key, away, normal, point):
         counts[KEPT] += 1
     else:
         counts[DROPPED] += 1
-        slot = first
-        for i in range(first, gap.shape[0]):
-            if gap[i] > gap[slot]:
-                slot = i
-        if gap[slot] <= away:
+        given_up, slot = slot_to_give_up(pool, pair_of(key), away), gap.shape[0] - 1
+        if given_up == NO_SLOT:
             return
+        for i in range(given_up, slot):
+            gap[i], feature[i] = gap[i + 1], feature[i + 1]
+            position[i], frame[i] = position[i + 1], frame[i + 1]
     gap[slot], feature[slot] = away, key
     position[slot, 0], position[slot, 1], position[slot, 2] = point
     write_frame(frame, slot, normal)
+
+
+@kernel
+def slot_to_give_up(pool, pair, away):
+    """Return the slot of a full pool for a contact of a pair at the distance `away`, or NO_SLOT.
+
+    A contact that may close soon takes the farthest one of the pair with most contacts, so that
+    no pair is without any because another has many. Otherwise the nearest contacts are kept.
+    """
+    first, _, _, _, gap, feature = pool
+    most = own = 0
+    of_most = of_all = of_own = begin = first
+    while begin < gap.shape[0]:
+        this, far, end = pair_of(feature[begin]), begin, begin
+        while end < gap.shape[0] and pair_of(feature[end]) == this:
+            if gap[end] > gap[far]:
+                far = end
+            end += 1
+        if end - begin > most:
+            most, of_most = end - begin, far
+        if gap[far] > gap[of_all]:
+            of_all = far
+        if this == pair:
+            own, of_own = end - begin, far
+        begin = end
+    if away <= CLOSE and most > own + 1:
+        return of_most
+    slot = of_own if away <= CLOSE and own > 0 else of_all
+    return slot if gap[slot] > away else NO_SLOT
 
 
 # Impulse and memory of contacts from step to step.

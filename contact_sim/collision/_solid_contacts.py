@@ -9,7 +9,9 @@ part over the face, two parallel capsules at both ends of the part that they sha
 Of the fifteen axes that can separate two boxes, three of each and the products of their edges, the
 one with the largest distance, or the least overlap, is the normal. On a face the contacts are
 corners of the other box, corners of the face itself, and crossings of their edges. For separate
-boxes the distance is that along the axis; it is exact where they touch.
+boxes the distance is that along the axis; it is exact where they touch. Two boxes that lie nearly
+flat on each other touch with faces also where a product of edges separates them better: one
+contact would let them turn into each other within a step.
 
 [Gottschalk 1996] OBBTree, section 5; [Ericson 2005] Real-Time Collision Detection, section 4.4.
 """
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.collision._contact_slots import keep_pair_contact
+from contact_sim.collision._contact_slots import DROPPED, KEPT, keep_pair_contact
 from contact_sim.dynamics._vectors import add, cross, dot, scaled, sub
 from contact_sim.solvers._jit import kernel
 
@@ -112,7 +114,7 @@ def nearest_in_core(a, half):
 # Spheres and capsules.
 
 TOUCHING = 1e-12  # distance of cores below which they meet [m]
-SIDE_BY_SIDE = 0.1  # sine of the angle below which two capsules are parallel
+SIDE_BY_SIDE = 0.1  # sine of the angle below which two capsules, or two faces, are parallel
 EXACTLY_PARALLEL = 1e-3  # sine below which their nearest points are undetermined
 UPRIGHT = 1.0 - 1e-12  # cosine above which a normal is that of a face
 SEARCHES = 40  # Newton steps to the nearest point of a segment, each exact on one parabola
@@ -347,14 +349,33 @@ def boxes(a, b, near, pool, key):
     i, j, edge = best_edges(a, b, away)
     if edge > near:
         return
-    if edge > face + margin:
+    crossing = edge > face + margin
+    n = axis_of(a, k) if whose == FIRST else axis_of(b, k)
+    if crossing and not is_flat(n, axis_of(a, i), axis_of(b, j), -edge / margin):
         keep_edges(a, b, (i, j), away, pool, key + EDGES)
-    elif whose == FIRST:
-        n = outwards(axis_of(a, k), scaled(-1.0, away))
+        return
+    before = pool[1][KEPT] + pool[1][DROPPED]
+    if whose == FIRST:
+        n = outwards(n, scaled(-1.0, away))
         keep_over_face(a, b, (FIRST, k), n, (near, pool, key))
     else:
-        n = outwards(axis_of(b, k), away)
+        n = outwards(n, away)
         keep_over_face(b, a, (SECOND, k), n, (near, pool, key + SECOND_FACE))
+    if crossing and pool[1][KEPT] + pool[1][DROPPED] == before:
+        keep_edges(a, b, (i, j), away, pool, key + EDGES)
+
+
+@kernel
+def is_flat(n, u, w, depth):
+    """Return whether the product of two edges is nearly along the normal of a face.
+
+    And whether an overlap, `depth` times the margin, is the same along both up to the margin.
+    """
+    product = cross(u, w)
+    if 0.5 * SIDE_BY_SIDE * SIDE_BY_SIDE * depth > 1.0:
+        return False
+    along = dot(n, product)
+    return along * along > (1.0 - SIDE_BY_SIDE * SIDE_BY_SIDE) * dot(product, product)
 
 
 @kernel

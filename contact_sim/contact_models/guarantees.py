@@ -77,3 +77,17 @@ LIFTS_OFF: dict[str, dict[str, str]] = {
     'sap': {'approximation: similar': _GLIDES, 'approximation: sap': _GLIDES},
 }
 """Model to {option, or nothing for all: why a contact that slides leaves the ground under it}."""
+
+_SPRINGS = 'contacts are springs: they give back energy that they stored in the steps before'
+
+MAY_GAIN_ENERGY: dict[str, str] = {
+    'null_space': 'feet are held by whatever force it takes: a pull over a gap does work',
+    'compliant': _SPRINGS,
+    'sap': _SPRINGS,
+    'todorov': _SPRINGS,
+}
+"""Model: why the energy may rise in a step without efforts, with e = 0, on ground at rest.
+
+Under every other model ΔT + ΔU ≤ −λᵀ b + ε in each step, up to rounding (theory 2.15): the work of
+pushing out what is too deep, and the error of explicit velocity products, which is
+½ h² |ω × I ω|² in the norm of I⁻¹ for a free body."""

@@ -16,6 +16,7 @@ from contact_sim.robot._several_robots import (
     joined,
     loose_ball,
     loose_box,
+    loose_ellipsoid,
     parts_of,
 )
 
@@ -38,6 +39,7 @@ __all__ = [
     'load_robot',
     'loose_ball',
     'loose_box',
+    'loose_ellipsoid',
     'mesh_prefixes',
     'parts_of',
     'robots',

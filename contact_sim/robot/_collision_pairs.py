@@ -5,6 +5,7 @@ The solid of each collision geometry:
 sphere, capsule, box    themselves
 cylinder                itself on planes and faces, with spheres, side by side; else a prism
 cone, mesh              its convex hull
+ellipsoid               itself on planes of the ground; elsewhere refused
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,8 @@ class Solid:
     """Of the convex hull of a mesh or cone, in the axes of the solid [m]; none for the others."""
     cylinder: tuple[float, ...] = ()
     """Radius and half length of a cylinder along z [m]; none for the others."""
+    ellipsoid: tuple[float, ...] = ()
+    """Semi-axes of an ellipsoid [m], equal to `half`; none for the others."""
 
     def __post_init__(self) -> None:
         numbers = np.array([*self.half, self.radius, *self.centre, *self.rotation, self.error])
@@ -91,6 +94,11 @@ class Solid:
             raise InvalidInput(
                 f'Solid {shown(self.name)}: half = {self.half} m: expected those of a point, of a '
                 'segment along z or of a box'
+            )
+        if self.ellipsoid and (self.ellipsoid != self.half or self.radius or not x):
+            raise InvalidInput(
+                f'Solid {shown(self.name)}: ellipsoid = {shown(self.ellipsoid)} m, half = '
+                f'{self.half} m: expected three semi-axes > 0, the same as half, and radius 0'
             )
 
     @property
@@ -105,6 +113,8 @@ class Solid:
         """Largest distance of its surface from the centre [m]."""
         if self.cylinder:
             return math.hypot(*self.cylinder)
+        if self.ellipsoid:
+            return max(self.ellipsoid)
         corners = np.array(self.corners or (self.half,))
         return float(np.linalg.norm(corners, axis=1).max()) + self.radius
 
@@ -153,6 +163,12 @@ class Collisions:
             first, second = (self.solids[self._place[name]] for name in pair)
             if first.joint == second.joint:
                 raise InvalidInput(f'pairs: {shown(pair[0])} and {shown(pair[1])} are on one body')
+            for solid in (first, second):
+                if solid.ellipsoid:
+                    raise InvalidInput(
+                        f'pairs: {shown(pair[0])} and {shown(pair[1])}: {shown(solid.name)} is an '
+                        'ellipsoid, which touches planes of the ground only; leave out this pair'
+                    )
 
     @cached_property
     def _place(self) -> dict[str, int]:
@@ -194,6 +210,14 @@ class Collisions:
 
 
 NO_COLLISIONS = Collisions()
+
+
+def ellipsoid_on(link: str, joint: str, axes: Sequence[float]) -> Collisions:
+    """Return an ellipsoid with these semi-axes [m] about the origin of a link, on the ground."""
+    a, b, c = axes
+    name = f'{link}_0'
+    solid = Solid(name, link, joint, (a, b, c), ellipsoid=(a, b, c))
+    return Collisions((solid,), grounded=(name,))
 
 
 def link_names(model: pin.Model, foot: Foot) -> frozenset[str]:
@@ -295,7 +319,7 @@ def grounded_solids(
 
 
 def corner_points(solid: Solid) -> tuple[ContactPoint, ...]:
-    """Return the corners of a solid as spheres, those of a cylinder on its rims."""
+    """Return the corners of a solid as spheres: on the rims of a cylinder, on an ellipsoid."""
     radius, corners = solid.radius, np.array(solid.corners)
     if solid.cylinder:
         rim, half = solid.cylinder
@@ -304,6 +328,11 @@ def corner_points(solid: Solid) -> tuple[ContactPoint, ...]:
         corners = np.vstack([
             np.column_stack([circle, np.full(RIM_CORNERS, z)]) for z in (half, -half)
         ])  # fmt: skip
+    elif solid.ellipsoid:
+        # the points whose normals are along the 26 directions of a cube
+        axes = np.array(solid.ellipsoid)
+        ways = np.array([way for way in product((-1.0, 0.0, 1.0), repeat=3) if any(way)])
+        corners = axes**2 * ways / np.linalg.norm(axes * ways, axis=1)[:, None]
     elif not solid.corners:
         corners = np.unique(SIGNS * solid.half, axis=0)
     placed = np.array([solid.placement.act(corner) for corner in corners])

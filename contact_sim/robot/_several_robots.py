@@ -14,7 +14,7 @@ from contact_sim._types import Array, IndexArray
 from contact_sim._validation import as_tuple, checked, checked_fields, positive, real_array
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot._actuators import Actuators, Gains, quantities
-from contact_sim.robot._collision_pairs import MOST, Collisions, Solid
+from contact_sim.robot._collision_pairs import MOST, Collisions, Solid, ellipsoid_on
 from contact_sim.robot._constraints import UNIVERSE
 from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._loading import load_robot
@@ -58,6 +58,58 @@ def loose_ball(radius: float, mass: float, name: str = 'ball') -> RobotModel:
     """
     r = positive('radius', radius, 'm')
     return _loose(name, f'<sphere radius="{r!r}"/>', mass, np.full(3, 0.4 * r * r))
+
+
+@checked
+def loose_ellipsoid(
+    semi_axes: Sequence[float],
+    mass: float,
+    name: str = 'ellipsoid',
+    inertia: Sequence[float] | None = None,
+    centre_of_mass: Sequence[float] = (0.0, 0.0, 0.0),
+) -> RobotModel:
+    """Return an ellipsoid that moves freely on planes: (x/a)² + (y/b)² + (z/c)² = 1.
+
+    Its contact is exact on grounds of planes; other grounds and other bodies are refused. The
+    viewer shows the largest box in it. A rattleback is one whose axes of inertia are not those of
+    its surface.
+
+    Args:
+        semi_axes: a, b, c [m].
+        mass: [kg].
+        name: its name.
+        inertia: ixx, iyy, izz, ixy, ixz, iyz about the centre of mass, along the axes of the
+            surface [kg m²]; None: of even density.
+        centre_of_mass: from the centre of the surface [m].
+
+    Raises:
+        InvalidInput: semi-axes or a mass that are not finite numbers > 0, a wrong number of them.
+        RobotDescriptionError: an inertia that no body can have.
+    """
+    axes = tuple(positive('semi_axes', axis, 'm') for axis in _numbers('semi_axes', semi_axes, 3))
+    m, x = positive('mass', mass, 'kg'), _numbers('centre_of_mass', centre_of_mass, 3)
+    if inertia is None:
+        squares = np.square(axes)
+        moments = (*(0.2 * m * (squares.sum() - squares)).tolist(), 0.0, 0.0, 0.0)
+    else:
+        moments = _numbers('inertia', inertia, 6)
+    names = 'ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz'
+    values = ' '.join(f'{key}="{value!r}"' for key, value in zip(names, moments, strict=True))
+    box = ' '.join(repr(2.0 * axis / 3.0**0.5) for axis in axes)
+    robot = load_robot(
+        f'<robot name="{name}"><link name="{name}"><inertial><origin xyz="{x[0]!r} {x[1]!r} '
+        f'{x[2]!r}"/><mass value="{m!r}"/><inertia {values}/></inertial>'
+        f'<visual><geometry><box size="{box}"/></geometry></visual></link></robot>',
+        feet=(),
+    )
+    return replace(robot, collisions=ellipsoid_on(name, 'root_joint', axes))
+
+
+def _numbers(what: str, values: Sequence[float], count: int) -> tuple[float, ...]:
+    numbers = real_array(what, values)
+    if numbers.shape != (count,) or not np.isfinite(numbers).all():
+        raise InvalidInput(f'{what} = {shown(values)}: expected {count} finite numbers')
+    return tuple(numbers.tolist())
 
 
 def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:

@@ -39,10 +39,12 @@ from contact_sim.collision._body_pairs import detect_pairs, fill_pair_rows, meet
 from contact_sim.collision._contact_slots import CONTACTS, NO_FEATURE, clear_pool, pair_of
 from contact_sim.collision._detection import candidates_of, leaf_dof
 from contact_sim.collision._solid_contacts import place_solids
-from contact_sim.collision._surface import Ground
+from contact_sim.collision._surface import PLANES, Ground
 from contact_sim.collision._terrain import Terrain, addresses_of, fill_coefficients
 from contact_sim.constraints._constraint_rows import COUNT, constraint_table
 from contact_sim.dynamics._tree import Tree, tree_of
+from contact_sim.errors import InvalidInput, shown
+from contact_sim.robot._collision_pairs import Collisions
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.robot._model import RobotModel
@@ -116,6 +118,7 @@ class Workspace:
         self._islands = islands_of(tree.dof_parent, [*ties, *self.table.coupled_dofs])
         self.robot, self.model, self.tree = robot, model, tree
         collisions = robot.collisions
+        check_grounded(collisions, terrain)
         self._shapes = shapes_of(collisions.solids if collisions.slots else ())
         self.sizes = self._sizes(terrain, h, moments)
         self.names = contact_names(robot, terrain)
@@ -381,6 +384,16 @@ def ground_indices(terrain: Terrain) -> tuple[int, ...]:
         terrain.kind, terrain.features, relief.ctypes.data, len(relief),
         *addresses_of(terrain.kind), regions.ctypes.data, len(regions),
     )  # fmt: skip
+
+
+def check_grounded(collisions: Collisions, terrain: Terrain) -> None:
+    """Check that the ground is one that all solids can touch."""
+    for k in collisions.grounded_places:
+        if collisions.solids[k].ellipsoid and terrain.kind != PLANES:
+            raise InvalidInput(
+                f'terrain = {shown(terrain)}: {shown(collisions.solids[k].name)} is an ellipsoid, '
+                'which touches planes only; choose a ground of planes, or a mesh for the body'
+            )
 
 
 def solid_islands(robot: RobotModel, islands: Indices) -> Indices:

@@ -9,7 +9,13 @@ from scipy.spatial import ConvexHull
 from contact_sim.arrays._fields import CANDIDATE_NUMBERS, PAIR_NUMBERS
 from contact_sim.collision._bodies_on_ground import most_edges, shapes_of
 from contact_sim.collision._body_pairs import detect_pairs
-from contact_sim.collision._contact_slots import CONTACTS, DROPPED, KEPT, clear_pool
+from contact_sim.collision._contact_slots import (
+    CONTACTS,
+    DROPPED,
+    KEPT,
+    clear_pool,
+    keep_pair_contact,
+)
 from contact_sim.collision._hull_contacts import MOST_ON_FACE
 from contact_sim.collision._surface import NEAR
 from contact_sim.robot._collision_pairs import RIM_CORNERS, Solid
@@ -258,6 +264,39 @@ def test_what_is_left_out_is_counted():
     detect(place, [solid(BOX), solid(BOX)], pool)
     assert counts[KEPT] == 3
     assert counts[DROPPED] == 1
+
+
+def test_no_pair_is_without_contacts_because_another_has_many():
+    """In a full pool the pair with most gives up its farthest to others that are close."""
+    slots = 4
+    pool = (
+        0, np.zeros(2, dtype=np.int64), np.zeros((slots, 3)), np.zeros((slots, 3, 3)),
+        np.zeros(slots), np.zeros(slots),
+    )  # fmt: skip
+    clear_pool(pool)
+    up, origin = (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
+    for number, gap in enumerate((4e-4, 1e-4, 3e-4, 2e-4)):
+        keep_pair_contact(pool, float(number), gap, up, origin)
+    for number, gap in enumerate((1e-3, 2e-3, 5e-4)):  # of the next pair, farther but close
+        keep_pair_contact(pool, float(CONTACTS + number), gap, up, origin)
+    assert sorted(pool[4]) == [1e-4, 2e-4, 5e-4, 1e-3]
+    assert (pool[5] >= CONTACTS).sum() == 2
+    keep_pair_contact(pool, float(2 * CONTACTS), 6e-3, up, origin)  # far: the nearest are kept
+    assert sorted(pool[4]) == [1e-4, 2e-4, 5e-4, 1e-3]
+    assert pool[1][DROPPED] == 4
+
+
+@pytest.mark.parametrize('tilt', [1e-3, 1e-2])
+def test_boxes_that_are_nearly_flat_on_each_other_touch_with_their_faces(tilt):
+    """Separate and tilted about both edges: the product of edges separates them better."""
+    turn = pin.rpy.rpyToMatrix(tilt, 0.7 * tilt, 0.0)
+    upper = pin.SE3(turn, np.array([0.02, 0.02, 0.1 + 0.15 * tilt]))
+    _, gap, _, normal = contacts((BOX, BOX), (upper, pin.SE3.Identity()))
+    assert len(gap) >= 4
+    assert normal[:, 2].min() > 1.0 - tilt**2
+    assert gap.min() == pytest.approx(
+        coal_distance((BOX, BOX), (upper, pin.SE3.Identity())), rel=tilt**2, abs=2e-6
+    )
 
 
 # Polyhedra and cylinders.
