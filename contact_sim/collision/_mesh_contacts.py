@@ -284,6 +284,7 @@ class Bins:
 TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS = 21, 12, 8
 MAX_DISTANCE = 2.0  # largest distance of a search [m]
 MIN_DISTANCE = 1e-9  # smallest distance of a search [m]
+ROUNDING = 1e-12  # difference of distances that counts as none [m]
 FIRST_DISTANCE = 0.1  # first distance of a search for the signed distance [m]
 WIDENING = 4.0  # factor by which an unsuccessful search is widened
 STEEP = 1e-3  # vertical part of a unit normal below which a triangle counts as a wall
@@ -444,7 +445,7 @@ def find_in_front(ground, p, limit, reach, found, first, slots):
                         keep_facet_contact(found, first, slots, away, n, entry)
                         nearest = min(nearest, abs(away))
                     limit = min(limit, max(reach, min(nearest, behind) * (1.0 + TOLERANCE)))
-    return -behind if behind < nearest * (1.0 - TOLERANCE) else nearest
+    return -behind if behind < nearest * (1.0 - TOLERANCE) - ROUNDING else nearest
 
 
 @kernel
