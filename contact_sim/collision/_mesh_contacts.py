@@ -33,7 +33,6 @@ from contact_sim.collision._facets import (
     EXTENSION,
     INSIDE,
     NONE,
-    SEAM,
     TOLERANCE,
     beyond,
     distance_to_edge,
@@ -48,7 +47,7 @@ from contact_sim.collision._facets import (
 )
 from contact_sim.dynamics._vectors import dot, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
-from contact_sim.terrain import TriangleMesh
+from contact_sim.terrain import SEAM, TriangleMesh
 
 # The facets of a mesh, and the bins of the search.
 

@@ -653,7 +653,7 @@ class MeshGround(FacetGround):
         if len(borders.half_edge):
             # the surface continues beyond a part of a border where it is near all three points
             away = np.abs(self.signed_distance(borders.beyond(mesh).reshape(-1, 3)))
-            ends = (away.reshape(-1, 3) >= 0.5 * BORDER_PROBE).any(axis=1)
+            ends = np.any(away.reshape(-1, 3) >= 0.5 * BORDER_PROBE, axis=1)
             super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh, borders.of(ends))))
 
     def __repr__(self) -> str:
