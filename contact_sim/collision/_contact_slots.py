@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.collision._surface import tangents
+from contact_sim.dynamics._vectors import dot, put, vec
 from contact_sim.solvers._jit import kernel
 
 NO_FEATURE = -1.0  # feature of an empty slot
@@ -27,7 +28,10 @@ def write_frame(frame, i, n):
 
 
 # Slots of a candidate, filled by a search over facets. `found` is (distance, frame, feature), the
-# arrays of `detect` over all slots; the candidate has `slots` of them from `first` on.
+# arrays of `detect` over all slots, each as one row of numbers or as its address: n of slot i is
+# at NORMAL + 9 i of the frames. The candidate has `slots` slots from `first` on.
+
+FRAME, NORMAL = 9, 6  # numbers of a frame, and the first of its third row
 
 SAME_NORMAL = 1.0 - 1e-9
 """Cosine between normals above which two contacts of a candidate count as one."""
@@ -39,8 +43,7 @@ def clear_slots(found, first, slots):
     distance, frame, feature = found
     for i in range(first, first + slots):
         distance[i], feature[i] = UNUSED_GAP, NO_FEATURE
-        frame[i, 2, 0] = frame[i, 2, 1] = 0.0
-        frame[i, 2, 2] = 1.0
+        put(frame, FRAME * i + NORMAL, (0.0, 0.0, 1.0))
 
 
 @kernel
@@ -54,7 +57,7 @@ def keep_facet_contact(found, first, slots, away, normal, key):
     place = first
     # slot of a contact with the same normal, the first free one, or the last
     while place < last and feature[place] != NO_FEATURE:
-        if _along(normal, frame, place) > SAME_NORMAL:
+        if dot(normal, vec(frame, FRAME * place + NORMAL)) > SAME_NORMAL:
             break
         place += 1
     if feature[place] != NO_FEATURE and away >= distance[place]:
@@ -62,16 +65,11 @@ def keep_facet_contact(found, first, slots, away, normal, key):
     # move farther ones back
     while place > first and distance[place - 1] > away:
         distance[place], feature[place] = distance[place - 1], feature[place - 1]
-        for e in range(3):
-            frame[place, 2, e] = frame[place - 1, 2, e]
+        before = vec(frame, FRAME * (place - 1) + NORMAL)
+        put(frame, FRAME * place + NORMAL, before)
         place -= 1
     distance[place], feature[place] = away, key
-    frame[place, 2, 0], frame[place, 2, 1], frame[place, 2, 2] = normal
-
-
-@kernel
-def _along(normal, frame, i):
-    return normal[0] * frame[i, 2, 0] + normal[1] * frame[i, 2, 1] + normal[2] * frame[i, 2, 2]
+    put(frame, FRAME * place + NORMAL, normal)
 
 
 # The pool of the pairs: (first slot, counts (2,), position (nc, 3), frame (nc, 3, 3), gap (nc,),

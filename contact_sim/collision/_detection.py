@@ -19,7 +19,7 @@ import numpy as np
 from numba import carray, types
 
 from contact_sim._types import Array, Indices
-from contact_sim.arrays._fields import EDGE_ROW, MOST_EDGES, TERRAIN_DATA
+from contact_sim.arrays._fields import EDGE_ROW, MOST_EDGES
 from contact_sim.collision._contact_slots import NO_FEATURE, clear_slots, write_frame
 from contact_sim.collision._height_field_contacts import (
     edges_of_field,
@@ -77,9 +77,9 @@ WHOLE, REAL = types.intp, types.float64
 
 
 @kernel
-def ground_at(kind, data, relief, length):
-    """Return the ground whose data and relief are at two addresses."""
-    return Ground(kind, carray(data, (TERRAIN_DATA,)), carray(relief, (length,)), 0, 0, 0, 0)
+def ground_at(kind, data, relief):
+    """Return the ground whose data and relief are at two addresses, not as arrays: faster."""
+    return Ground(kind, data, relief, 0, 0, 0, 0)
 
 
 @pointer(
@@ -93,8 +93,7 @@ def find_facets(
     distance: Any, frame: Any, feature: Any, first: Any, slots: Any,
 ) -> None:  # fmt: skip
     """Fill the slots of a point, as `find_contacts`; arrays as addresses."""
-    ground, count = ground_at(kind, data, relief, length), first + slots
-    found = carray(distance, (count,)), carray(frame, (count, 3, 3)), carray(feature, (count,))
+    ground, found = ground_at(kind, data, relief), (distance, frame, feature)
     clear_slots(found, first, slots)
     if kind == FIELD:
         find_on_field(ground, x, y, z, reach, found, first, slots)
@@ -107,7 +106,7 @@ def facet_curvature(
     kind: Any, data: Any, relief: Any, length: Any, feature: Any, x: Any, y: Any, z: Any, out: Any
 ) -> None:
     """Fill H of a facet, as `curvature`, shape (6,)."""
-    ground, bend = ground_at(kind, data, relief, length), carray(out, (6,))
+    ground, bend = ground_at(kind, data, relief), carray(out, (6,))
     if kind == FIELD:
         H = field_curvature(ground, feature, x, y, z)
     else:
@@ -124,7 +123,7 @@ def find_edges(
 
     The first number of the row behind the last is their number.
     """
-    ground, edges = ground_at(kind, data, relief, length), carray(out, (MOST_EDGES + 1, EDGE_ROW))
+    ground, edges = ground_at(kind, data, relief), carray(out, (MOST_EDGES + 1, EDGE_ROW))
     if kind == FIELD:
         count = edges_of_field(ground, (x, y, z), reach, edges)
     else:

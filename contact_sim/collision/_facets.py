@@ -22,6 +22,7 @@ import numpy as np
 
 from contact_sim.dynamics._vectors import cross, dot, put, scaled, sub
 from contact_sim.solvers._jit import kernel
+from contact_sim.terrain import SEAM
 
 INSIDE, NONE = -1, 3
 """Where a point lies over a triangle: inside, or outside of more than one edge."""
@@ -149,9 +150,6 @@ def is_convex(a, b, left, right):
 
 # Edges that a body may lie on: both ends, two directions to which no normal of the edge leans,
 # and the number of the feature.
-
-
-SEAM = 1e-6  # width of a facet up to which no body lies on its edges [m]
 
 
 @kernel

@@ -229,29 +229,41 @@ def field_height(ground, x, y):
 @kernel
 def find_on_field(ground, x, y, z, reach, found, first, slots):
     """Fill the slots of a point with its contacts; arguments as `find_contacts`."""
-    nx, ny = size_of(ground)
-    scale = ground.data[SCALE]
+    ny, scale = size_of(ground)[1], ground.data[SCALE]
     p = (x - ground.data[X0], y - ground.data[Y0], z)
-    # vertical distance bounds the search
-    on_x = min(max(p[0], 0.0), scale * (nx - 1))
-    on_y = min(max(p[1], 0.0), scale * (ny - 1))
-    off = (p[0] - on_x, p[1] - on_y, z - height_in(ground, on_x, on_y))
-    behind = off[0] == 0.0 and off[1] == 0.0 and off[2] <= 0.0
-    bound = np.sqrt(dot(off, off))
-    if not bound <= MAX_DISTANCE:  # NaN as well
+    off, behind = off_vertical(ground, p)
+    bound, near = np.sqrt(dot(off, off)), abs(reach)
+    # its length bounds the search
+    limit = max(bound * (1.0 + TOLERANCE), reach, scale * TOLERANCE)
+    if not bound <= MAX_DISTANCE:
+        limit = near if reach < 0.0 and not behind else max(near, MAX_DISTANCE)
+    elif reach < 0.0 and not behind:
+        limit = near
+    if bound < np.inf:
+        if behind:
+            find_behind(ground, p, limit, found, first, slots)
+        else:
+            find_in_front(ground, p, limit, near, found, first, slots)
+    if not bound <= MAX_DISTANCE and found[2][first] == NO_FEATURE:  # NaN as well
+        on_x, on_y = p[0] - off[0], p[1] - off[1]
         i, j, triangle = cell_at(ground, on_x, on_y)
         direction = (0.0, 0.0, 1.0) if behind or not bound < np.inf else scaled(1.0 / bound, off)
         key = PER_POINT * (ny * i + j) + triangle
         keep_facet_contact(found, first, slots, -bound if behind else bound, direction, key)
-        return
-    limit = max(bound * (1.0 + TOLERANCE), reach, scale * TOLERANCE)
-    if reach < 0.0 and not behind:
-        limit = -reach
-    reach = abs(reach)
-    if behind:
-        find_behind(ground, p, limit, found, first, slots)
-    else:
-        find_in_front(ground, p, limit, reach, found, first, slots)
+
+
+@kernel
+def off_vertical(ground, p):
+    """Return the way to a point from the field below or above it, and whether it is behind.
+
+    Beside the field, from the nearest place on its border as seen from above.
+    """
+    nx, ny = size_of(ground)
+    scale = ground.data[SCALE]
+    on_x = min(max(p[0], 0.0), scale * (nx - 1))
+    on_y = min(max(p[1], 0.0), scale * (ny - 1))
+    off = (p[0] - on_x, p[1] - on_y, p[2] - height_in(ground, on_x, on_y))
+    return off, off[0] == 0.0 and off[1] == 0.0 and off[2] <= 0.0
 
 
 @kernel
@@ -315,6 +327,8 @@ def find_behind(ground, p, limit, found, first, slots):
                 if distance <= nearest and dot(n, sub(p, a)) <= room:
                     nearest, depth, normal = distance, dot(n, sub(p, a)), n
                     key = PER_POINT * (ny * i + j) + triangle
+    if key == NO_FEATURE:
+        return
     keep_facet_contact(found, first, slots, depth, normal, key)
     # others at the same place, or that extend beyond a concave edge
     limit = nearest * (1.0 + TOLERANCE) + room
@@ -339,11 +353,12 @@ def find_behind(ground, p, limit, found, first, slots):
 
 
 @kernel
-def field_distance(ground, x, y, z):
-    """Return the distance of a point behind the field from its surface [m]."""
+def field_signed_distance(ground, x, y, z):
+    """Return the signed distance of a point from the surface at any distance [m]."""
     nx, ny = size_of(ground)
     p = (x - ground.data[X0], y - ground.data[Y0], z)
-    limit = height_in(ground, p[0], p[1]) - z
+    off, behind = off_vertical(ground, p)
+    limit = np.sqrt(dot(off, off))
     first_i, last_i = grid_range(ground, p[0], limit, nx - 1)
     first_j, last_j = grid_range(ground, p[1], limit, ny - 1)
     for i in range(first_i, last_i + 1):
@@ -352,7 +367,7 @@ def field_distance(ground, x, y, z):
                 a, b, c = corners_of(ground, i, j, triangle)
                 if near_plane(p, a, b, c, limit):
                     limit = min(limit, distance_to_triangle(p, a, b, c))
-    return limit
+    return -limit if behind else limit
 
 
 @kernel

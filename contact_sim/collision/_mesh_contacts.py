@@ -9,7 +9,8 @@ allowed.
               [8:] where in the relief the parts behind the triangles begin
     relief    triangles: corners, normal, third corner across each edge if concave, else NaN;
               edges: ends, third corners left and right, NaN at a border;
-              corners: place, normal of its cone, first and last of its neighbours;
+              corners: place, normal of its cone, of length 1, on a border 1/2, first and last of
+              its neighbours;
               neighbours: places;
               bins: first entry of each and the end, highest point of each, entries
 
@@ -23,10 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from contact_sim._types import Array, Indices, Vector
-from contact_sim.collision._contact_slots import clear_slots, keep_facet_contact
+from contact_sim.collision._contact_slots import FRAME, clear_slots, keep_facet_contact
 from contact_sim.collision._facets import (
+    ANGLE,
     EXTENSION,
     INSIDE,
     NONE,
@@ -44,7 +47,7 @@ from contact_sim.collision._facets import (
 )
 from contact_sim.dynamics._vectors import dot, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
-from contact_sim.terrain import TriangleMesh
+from contact_sim.terrain import SEAM, TriangleMesh
 
 # The facets of a mesh, and the bins of the search.
 
@@ -64,36 +67,30 @@ class MeshFacets:
     upper: Array  # largest coordinates
 
     @classmethod
-    def of(cls, mesh: TriangleMesh, seams: NDArray[np.bool_] | None = None) -> MeshFacets:
+    def of(cls, mesh: TriangleMesh, borders: Borders | None = None) -> MeshFacets:
         """Return the facets of a mesh.
 
         Args:
             mesh: its triangles.
-            seams: borders beyond which the surface continues, shape (m, 3); they are no edges.
+            borders: parts of its borders beyond which the surface ends, default all.
         """
+        if borders is None:
+            borders = Borders.whole(mesh)
         places, normals = mesh.vertices[mesh.triangles], mesh.normals
         third = _across(mesh)
         span = third - places
         above = np.einsum('tki,ti->tk', span, normals)
-        radial_curvature = above / np.linalg.norm(span, axis=2)
-        across = np.where((radial_curvature > TOLERANCE)[:, :, None], third, np.nan)
+        bend = above / np.linalg.norm(span, axis=2)  # NaN on a border
+        across = np.where((bend > TOLERANCE)[:, :, None], third, np.nan)
         triangles = np.concatenate([places.reshape(-1, 9), normals, across.reshape(-1, 9)], axis=1)
-        border = mesh.neighbours < 0
-        convex = border | (radial_curvature < -TOLERANCE)
-        if seams is not None:
-            convex &= ~seams
-        once = convex & (border | (mesh.neighbours > np.arange(len(places))[:, None]))
-        following = np.roll(places, -1, axis=1)
-        opposite = np.roll(places, -2, axis=1)
-        edges = np.concatenate(
-            [places[once], following[once], opposite[once], third[once]], axis=1
-        )
-        own = np.unique(
-            np.concatenate([mesh.triangles[convex], np.roll(mesh.triangles, -1, axis=1)[convex]])
-        )
-        corners, neighbours = _corners(mesh, own)
-        ends = edges[:, :6].reshape(-1, 2, 3)
-        boxes = places, ends, corners[:, None, :3]
+        convex = bend < -TOLERANCE
+        once = np.flatnonzero(convex & (mesh.neighbours > np.arange(len(places))[:, None]))
+        edges = _edges(mesh, third.reshape(-1, 3), once, borders)
+        following = np.roll(mesh.triangles, -1, axis=1)
+        ends = borders.ends(mesh)
+        own = np.unique(np.concatenate([mesh.triangles[convex], following[convex], ends]))
+        corners, neighbours = _corners(mesh, own, ends, borders.touched)
+        boxes = places, edges[:, :6].reshape(-1, 2, 3), corners[:, None, :3]
         return cls(
             triangles, edges, corners, neighbours,
             np.concatenate([box.min(axis=1) for box in boxes]),
@@ -101,17 +98,86 @@ class MeshFacets:
         )  # fmt: skip
 
 
-def beyond_borders(mesh: TriangleMesh) -> Array:
-    """Return points a little beyond the borders, in the plane of their triangle.
+def _edges(mesh: TriangleMesh, third: Array, once: Indices, borders: Borders) -> Array:
+    """Return the rows of the convex half-edges `once` and of borders, in the order of the mesh."""
+    half_edge = np.concatenate([once, borders.half_edge])
+    start = np.concatenate([np.zeros(len(once)), borders.start])
+    end = np.concatenate([np.ones(len(once)), borders.end])
+    order = np.lexsort((start, half_edge))
+    half_edge, start, end = half_edge[order], start[order, None], end[order, None]
+    t, k = half_edge // 3, half_edge % 3
+    a, b, left = (mesh.vertices[mesh.triangles[t, (k + turn) % 3]] for turn in range(3))
+    first = np.where(start > 0.0, a + start * (b - a), a)
+    last = np.where(end < 1.0, a + end * (b - a), b)
+    return np.concatenate([first, last, left, third[half_edge]], axis=1)
 
-    Shape (borders, 3, 3): three points of each, in the order of `mesh.neighbours`.
-    """
-    places, border = mesh.vertices[mesh.triangles], mesh.neighbours < 0
-    along = (np.roll(places, -1, axis=1) - places)[border]
-    out = np.cross(along, np.broadcast_to(mesh.normals[:, None], places.shape)[border])
-    out *= BORDER_PROBE / np.linalg.norm(out, axis=1)[:, None]
-    share = np.array([0.1, 0.5, 0.9])[None, :, None]
-    return np.asarray(places[border][:, None] + share * along[:, None] + out[:, None])
+
+@dataclass(frozen=True)
+class Borders:
+    """Parts of the borders of a mesh, and vertices that lie on a border of another triangle."""
+
+    half_edge: Indices  # 3 · triangle + edge of each part, shape (n,)
+    start: Array  # where a part begins, as a share of its edge, shape (n,)
+    end: Array  # where it ends
+    touched: Indices  # (vertex, half-edge) within SEAM of each other, shape (any, 2)
+
+    @classmethod
+    def whole(cls, mesh: TriangleMesh) -> Borders:
+        """Return all borders undivided."""
+        half_edge = np.flatnonzero(mesh.neighbours < 0)
+        zeros = np.zeros(len(half_edge))
+        return cls(half_edge, zeros, zeros + 1.0, np.empty((0, 2), dtype=np.int64))
+
+    @classmethod
+    def divided(cls, mesh: TriangleMesh) -> Borders:
+        """Return the borders in parts that end where a vertex is within SEAM of them."""
+        tree, corners = cKDTree(mesh.vertices), mesh.vertices[mesh.triangles]
+        half_edges, starts, ends, touched = [], [], [], []
+        for h in np.flatnonzero(mesh.neighbours < 0):
+            t, k = divmod(int(h), 3)
+            a, along = corners[t, k], corners[t, (k + 1) % 3] - corners[t, k]
+            length = float(np.linalg.norm(along))
+            near = np.array(tree.query_ball_point(a + 0.5 * along, 0.5 * length + SEAM))
+            near = near[~np.isin(near, mesh.triangles[t])].astype(np.int64)
+            off = mesh.vertices[near] - a
+            share = off @ along / length**2
+            close = np.linalg.norm(off - np.clip(share, 0, 1)[:, None] * along, axis=1) <= SEAM
+            touched += [(vertex, h) for vertex in near[close]]
+            cuts = np.sort(
+                share[close & (share * length > SEAM) & (share * length < length - SEAM)]
+            )
+            cuts = cuts[np.diff(cuts, prepend=0.0) * length > SEAM]
+            half_edges += [h] * (len(cuts) + 1)
+            starts += [0.0, *cuts]
+            ends += [*cuts, 1.0]
+        return cls(
+            np.array(half_edges, dtype=np.int64), np.array(starts), np.array(ends),
+            np.array(touched, dtype=np.int64).reshape(-1, 2),
+        )  # fmt: skip
+
+    def beyond(self, mesh: TriangleMesh) -> Array:
+        """Return points a little beyond each part, in the plane of its triangle, (n, 3, 3)."""
+        t, k = self.half_edge // 3, self.half_edge % 3
+        a, b = (mesh.vertices[mesh.triangles[t, (k + turn) % 3]] for turn in range(2))
+        along = b - a
+        out = np.cross(along, mesh.normals[t])
+        out *= BORDER_PROBE / np.linalg.norm(out, axis=1)[:, None]
+        share = self.start[:, None] + (self.end - self.start)[:, None] * [0.1, 0.5, 0.9]
+        return np.asarray(a[:, None] + share[:, :, None] * along[:, None] + out[:, None])
+
+    def of(self, chosen: NDArray[np.bool_]) -> Borders:
+        """Return some of the parts, shape (n,)."""
+        return Borders(self.half_edge[chosen], self.start[chosen], self.end[chosen], self.touched)
+
+    def ends(self, mesh: TriangleMesh) -> Indices:
+        """Return the vertices at which the parts end."""
+        t, k = self.half_edge // 3, self.half_edge % 3
+        return np.concatenate(
+            [
+                mesh.triangles[t, k][self.start == 0.0],
+                mesh.triangles[t, (k + 1) % 3][self.end == 1.0],
+            ]
+        )
 
 
 def _across(mesh: TriangleMesh) -> Array:
@@ -128,8 +194,14 @@ def _across(mesh: TriangleMesh) -> Array:
     return third
 
 
-def _corners(mesh: TriangleMesh, own: Indices) -> tuple[Array, Array]:
-    """Return the numbers of the corners `own`, and the places of their neighbours."""
+def _corners(
+    mesh: TriangleMesh, own: Indices, ends: Indices, touched: Indices
+) -> tuple[Array, Array]:
+    """Return the numbers of the corners `own`, and the places of their neighbours.
+
+    `ends` are those on a border. A corner that touches a border of another triangle has the
+    corners of that as neighbours, too.
+    """
     around = mesh.triangles.ravel()
     pairs = np.concatenate(
         [
@@ -137,7 +209,11 @@ def _corners(mesh: TriangleMesh, own: Indices) -> tuple[Array, Array]:
             np.stack([around, np.roll(mesh.triangles, 1, axis=1).ravel()], axis=1),
         ]
     )
-    pairs = np.unique(pairs, axis=0)
+    others = np.column_stack(
+        [np.repeat(touched[:, 0], 3), mesh.triangles[touched[:, 1] // 3].ravel()]
+    )
+    apart = np.linalg.norm(mesh.vertices[others[:, 0]] - mesh.vertices[others[:, 1]], axis=1)
+    pairs = np.unique(np.concatenate([pairs, others[apart > 2.0 * SEAM]]), axis=0)
     pairs = pairs[np.isin(pairs[:, 0], own)]
     first = np.searchsorted(pairs[:, 0], own)
     last = np.searchsorted(pairs[:, 0], own, side='right')
@@ -148,6 +224,9 @@ def _corners(mesh: TriangleMesh, own: Indices) -> tuple[Array, Array]:
     angle = np.arccos(np.clip(cosine, -1.0, 1.0))
     cone = np.zeros(mesh.vertices.shape)
     np.add.at(cone, mesh.triangles, angle[:, :, None] * mesh.normals[:, None])
+    cone /= np.where(np.isin(np.arange(len(cone)), ends), 2.0, 1.0)[:, None] * np.maximum(
+        np.linalg.norm(cone, axis=1)[:, None], 1e-300
+    )
     corners = np.concatenate(
         [mesh.vertices[own], cone[own], first[:, None], last[:, None]], axis=1
     )
@@ -172,8 +251,9 @@ class Bins:
         extent = np.maximum(upper[:, :2].max(axis=0) - origin, 1e-6)
         side = float(np.sqrt(extent.prod() / len(lower)))
         while True:
-            low = ((lower[:, :2] - origin) // side).astype(np.int64)
-            high = ((upper[:, :2] - origin) // side).astype(np.int64)
+            # as in `bin_range`, so that rounding leaves no facet out
+            low = np.floor((lower[:, :2] - origin) / side).astype(np.int64)
+            high = np.floor((upper[:, :2] - origin) / side).astype(np.int64)
             wide = high - low + 1
             if wide.prod(axis=1).sum() <= ENTRIES_PER_FACET * len(lower):
                 break
@@ -203,6 +283,8 @@ class Bins:
 TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS = 21, 12, 8
 MAX_DISTANCE = 2.0  # largest distance of a search [m]
 MIN_DISTANCE = 1e-9  # smallest distance of a search [m]
+ROUNDING = 1e-12  # difference of distances that counts as none [m]
+FIRST_DISTANCE = 0.1  # first distance of a search for the signed distance [m]
 WIDENING = 4.0  # factor by which an unsuccessful search is widened
 STEEP = 1e-3  # vertical part of a unit normal below which a triangle counts as a wall
 
@@ -228,12 +310,12 @@ def find_on_mesh(ground, x, y, z, reach, found, first, slots):
     nearest = find_in_front(ground, p, limit, reach, found, first, slots)
     while not nearby and not abs(nearest) < np.inf and limit < MAX_DISTANCE:
         # nothing near: a triangle below or above bounds the search, or it is widened
-        limit = min(WIDENING * limit, MAX_DISTANCE)
-        below = distance_in_bin(ground, p)
-        if below < MAX_DISTANCE:
-            limit = below * (1.0 + TOLERANCE) + MIN_DISTANCE
+        limit, last = min(WIDENING * limit, MAX_DISTANCE), False
+        bound, inside = bound_in_bin(ground, p)
+        if bound < (np.inf if inside else MAX_DISTANCE):
+            limit, last = bound * (1.0 + TOLERANCE) + MIN_DISTANCE, True
         nearest = find_in_front(ground, p, limit, reach, found, first, slots)
-        if below < MAX_DISTANCE:
+        if last:
             break
     if nearest < 0.0:
         # behind the surface: search again for triangles that face away
@@ -242,13 +324,17 @@ def find_on_mesh(ground, x, y, z, reach, found, first, slots):
 
 
 @kernel
-def distance_in_bin(ground, p):
-    """Return the distance from the nearest triangle in the bin of a point [m]."""
+def bound_in_bin(ground, p):
+    """Return the distance from the nearest triangle in the bin of a point [m].
+
+    And whether the point is below the highest place of the bin.
+    """
     relief, nearest = ground.relief, np.inf
     bx, last_x = bin_range(ground, p[0], 0.0, 0)
     by, last_y = bin_range(ground, p[1], 0.0, 1)
     if last_x < 0 or last_y < 0:
-        return nearest
+        return nearest, False
+    top = relief[int(ground.data[TOPS_FROM]) + int(ground.data[BINS_Y]) * bx + by]
     begin, end = entries_of(ground, bx, by, p, np.inf)
     for place in range(begin, end):
         entry = int(relief[place])
@@ -256,7 +342,36 @@ def distance_in_bin(ground, p):
             break
         t = triangle_at(relief, entry)
         nearest = min(nearest, distance_to_triangle(p, t.a, t.b, t.c))
-    return nearest
+    return nearest, p[2] < top
+
+
+@kernel
+def mesh_signed_distance(ground, p):
+    """Return the signed distance of a point from the surface at any distance [m].
+
+    That of the search for contacts: in front that of the nearest facet, behind that of the nearest
+    triangle with a minus sign.
+    """
+    found = np.empty(1), np.empty(FRAME), np.empty(1)
+    # no farther than the first triangle
+    far = distance_to_corner(ground, p) * (1.0 + TOLERANCE) + MIN_DISTANCE
+    limit = min(FIRST_DISTANCE, far)
+    while True:
+        clear_slots(found, 0, 1)
+        nearest = find_in_front(ground, p, limit, 0.0, found, 0, 1)
+        if abs(nearest) < np.inf or not limit < far:
+            break
+        limit = min(WIDENING * limit, far)
+    if nearest < 0.0 or not nearest < np.inf:
+        return nearest
+    return found[0][0]  # less than 0 by rounding at most
+
+
+@kernel
+def distance_to_corner(ground, p):
+    """Return the distance from the first corner of the first triangle [m]."""
+    off = sub(p, vec(ground.relief, 0))
+    return np.sqrt(dot(off, off))
 
 
 @kernel
@@ -297,8 +412,9 @@ def find_in_front(ground, p, limit, reach, found, first, slots):
     low_y, high_y = bin_range(ground, p[1], limit, 1)
     if high_x < low_x or high_y < low_y:
         return np.inf
-    # bins in rings around that of p, so that near facets shrink the search early
-    middle_x, middle_y = int((p[0] - data[X0]) // side), int((p[1] - data[Y0]) // side)
+    # bins in rings around the one nearest to p, so that near facets shrink the search early
+    middle_x = min(max(int(np.floor((p[0] - data[X0]) / side)), low_x), high_x)
+    middle_y = min(max(int(np.floor((p[1] - data[Y0]) / side)), low_y), high_y)
     rings = max(middle_x - low_x, high_x - middle_x, middle_y - low_y, high_y - middle_y)
     for ring in range(rings + 1):
         if (ring - 1) * side > limit:
@@ -328,7 +444,7 @@ def find_in_front(ground, p, limit, reach, found, first, slots):
                         keep_facet_contact(found, first, slots, away, n, entry)
                         nearest = min(nearest, abs(away))
                     limit = min(limit, max(reach, min(nearest, behind) * (1.0 + TOLERANCE)))
-    return -behind if behind < nearest * (1.0 - TOLERANCE) else nearest
+    return -behind if behind < nearest * (1.0 - TOLERANCE) - ROUNDING else nearest
 
 
 @kernel
@@ -410,36 +526,6 @@ def edges_of_mesh(ground, p, reach, edges):
 
 
 @kernel
-def mesh_distance(ground, x, y, z):
-    """Return the distance of a point from the nearest triangle [m]."""
-    limit = 0.1
-    while limit < np.inf:
-        distance = mesh_distance_within(ground, x, y, z, limit)
-        if distance < limit:
-            return distance
-        limit = WIDENING * limit if limit < 1e3 else np.inf
-    return mesh_distance_within(ground, x, y, z, limit)
-
-
-@kernel
-def mesh_distance_within(ground, x, y, z, limit):
-    """Return the distance from the nearest triangle if it is below `limit`, else `limit`."""
-    p, relief = (x, y, z), ground.relief
-    low_x, high_x = bin_range(ground, x, limit, 0)
-    low_y, high_y = bin_range(ground, y, limit, 1)
-    for bx in range(low_x, high_x + 1):
-        for by in range(low_y, high_y + 1):
-            begin, end = entries_of(ground, bx, by, p, limit)
-            for place in range(begin, end):
-                entry = int(relief[place])
-                if entry < int(ground.data[TRIANGLES]):
-                    t = triangle_at(relief, entry)
-                    if abs(dot(t.n, sub(p, t.a))) < limit:
-                        limit = min(limit, distance_to_triangle(p, t.a, t.b, t.c))
-    return limit
-
-
-@kernel
 def mesh_height(ground, x, y):
     """Return where a vertical meets the highest triangle that faces up [m], or NaN."""
     relief, highest = ground.relief, np.nan
@@ -484,10 +570,23 @@ def triangle_contact(triangle, p, limit):
     if not abs(away) <= limit:
         return np.inf, n, False
     if away < 0.0:
+        if outside_bounds(p, a, b, c, limit):
+            return np.inf, n, False
         distance, along = distance_to_triangle(p, a, b, c), sub(b, a)
         if distance * distance > TOLERANCE * TOLERANCE * dot(along, along):
             return (distance if distance <= limit else np.inf), n, True
     return (away if side_of_edges(p, n, a, b, c)[0] == INSIDE else np.inf), n, False
+
+
+@kernel
+def outside_bounds(p, a, b, c, limit):
+    """Return whether p is farther than `limit` from the box about a triangle along the axes."""
+    square = 0.0
+    for k in range(3):
+        low, high = min(a[k], b[k], c[k]), max(a[k], b[k], c[k])
+        off = max(low - p[k], p[k] - high, 0.0)
+        square += off * off
+    return square > limit * limit * (1.0 + 2.0 * TOLERANCE)
 
 
 @kernel
@@ -507,9 +606,16 @@ def edge_contact(relief, row, p, limit):
     a, b, left = vec(relief, row), vec(relief, row + 3), vec(relief, row + 6)
     right = vec(relief, row + 9)
     away, n = nearest_on_edge(p, a, b, left, right, limit)
-    if away < np.inf and right[0] != right[0] and dot(plane_through(a, b, left), n) < 0.0:
-        return np.inf, n  # under a border
-    return away, n
+    if not away < np.inf:
+        return away, n
+    out = dot(plane_through(a, b, left), n)
+    if right[0] == right[0]:
+        # between the normals of a flat edge is also what lies behind it
+        return (away if out + dot(plane_through(b, a, right), n) >= 0.0 else np.inf), n
+    # under a border: beyond it is no ground, but straight below is
+    inwards = sub(left, a)
+    under = out < 0.0 and dot(n, inwards) >= -ANGLE * np.sqrt(dot(inwards, inwards))
+    return (np.inf if under else away), n
 
 
 @kernel
@@ -520,11 +626,15 @@ def corner_contact(relief, row, neighbours, p, limit):
     square = dot(off, off)
     if not 0.0 < square <= limit * limit:
         return np.inf, off
+    cone, outside = vec(relief, row + 3), False
     for k in range(int(relief[row + 6]), int(relief[row + 7])):
         along = sub(vec(relief, neighbours + 3 * k), a)
-        if square <= TOLERANCE * TOLERANCE * dot(along, along) or beyond(off, square, along):
+        size = dot(along, along)
+        if square <= TOLERANCE * TOLERANCE * size or beyond(off, square, along):
             return np.inf, off
-    if dot(off, vec(relief, row + 3)) < 0.0:
+        outside = outside or dot(off, along) < -ANGLE * np.sqrt(square * size)
+    # behind the corner; beyond that of a border is no ground, but straight below is
+    if dot(off, cone) < 0.0 and not (outside and dot(cone, cone) < 0.5):
         return np.inf, off
     distance = np.sqrt(square)
     return distance, scaled(1.0 / distance, off)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.dynamics._vectors import add, cross, dot, scaled
 from contact_sim.solvers._jit import call_facet_curvature, call_find_facets, kernel
 
 PLANES, ROUND, FIELD, MESH = range(4)
@@ -54,6 +55,8 @@ FAR = 1e6  # height from which a vertical is intersected with the ground [m]
 STEEP = 1e-3  # vertical part of a unit normal below which a surface counts as a wall
 SINGULAR = 1e-9
 """Distance from the centre or axis below which n has no direction and counts as vertical [m]."""
+PARALLEL = 1e-12  # square of the sine below which planes have no edge in common
+ROUNDING = 1e-12  # rounding of places over their distance from the origin [-]
 
 
 @kernel
@@ -66,6 +69,65 @@ def distance_and_normal(ground, feature, x, y, z):
     reach, (ex, ey, ez) = _from_axis(data, x, y, z)
     side = data[4]
     return side * (reach - data[3]), (side * ex, side * ey, side * ez)
+
+
+@kernel
+def smooth_signed_distance(ground, x, y, z):
+    """Return the signed distance of a point from planes or round ground [m]."""
+    if ground.kind == PLANES:
+        return planes_signed_distance(ground.data, ground.features, (x, y, z))
+    return distance_and_normal(ground, 0, x, y, z)[0]
+
+
+@kernel
+def planes_signed_distance(data, count, p):
+    """Return the signed distance of a point from the room in front of all planes [m].
+
+    In the room, and behind a single plane, that of the nearest plane. Else minus the distance from
+    the room: from a face, an edge or a corner, the nearest that none of the planes cuts off. If
+    the planes leave no room, that of the plane farthest in front of the point.
+    """
+    least = np.inf
+    for f in range(count):
+        n, offset = plane_of(data, f)
+        least = min(least, dot(n, p) - offset)
+    if least >= 0.0 or count == 1:
+        return least
+    depth = np.inf
+    for f in range(count):
+        n, offset = plane_of(data, f)
+        away = dot(n, p) - offset
+        depth = min(depth, depth_at(data, count, p, scaled(-away, n)))
+        for g in range(f):
+            m, offset = plane_of(data, g)
+            other, cosine = dot(m, p) - offset, dot(n, m)
+            square = 1.0 - cosine * cosine
+            if square < PARALLEL:
+                continue
+            share, rest = (cosine * other - away) / square, (cosine * away - other) / square
+            way = add(scaled(share, n), scaled(rest, m))
+            depth = min(depth, depth_at(data, count, p, way))
+            along = cross(n, m)
+            for h in range(g):
+                k, offset = plane_of(data, h)
+                slope = dot(k, along)
+                if slope * slope >= PARALLEL:
+                    further = (offset - dot(k, add(p, way))) / slope
+                    corner = add(way, scaled(further, along))
+                    depth = min(depth, depth_at(data, count, p, corner))
+    return -depth if depth < np.inf else least
+
+
+@kernel
+def depth_at(data, count, p, way):
+    """Return the length of a way if it leads from p into the room in front of planes, else inf."""
+    place = add(p, way)
+    room = ROUNDING * (1.0 + np.sqrt(dot(place, place)))
+    for f in range(count):
+        n, offset = plane_of(data, f)
+        if dot(n, place) - offset < -room:
+            return np.inf
+    return np.sqrt(dot(way, way))
 
 
 @kernel
@@ -178,10 +240,10 @@ def find_contacts(ground, x, y, z, reach, found, first, slots):
         first: first slot of the point.
         slots: number of its slots, that of features where they are few.
     """
-    distance, frame, feature = found
     if ground.find_facets != 0:
         call_find_facets(ground, x, y, z, reach, found, first, slots)
         return
+    distance, frame, feature = found
     for s in range(slots):
         i = first + s
         distance[i], n = distance_and_normal(ground, s, x, y, z)

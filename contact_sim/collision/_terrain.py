@@ -19,9 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim._types import Array, Vector
 from contact_sim._validation import checked, finite, finite_array, flag, real_array, real_number
 from contact_sim.arrays._fields import TERRAIN_DATA
-from contact_sim.collision._contact_slots import NO_FEATURE, UNUSED_GAP
+from contact_sim.collision._contact_slots import NO_FEATURE
 from contact_sim.collision._detection import facet_curvature, find_edges, find_facets
-from contact_sim.collision._height_field_contacts import BLOCK, field_distance, field_height
+from contact_sim.collision._height_field_contacts import (
+    BLOCK,
+    field_height,
+    field_signed_distance,
+)
 from contact_sim.collision._mesh_contacts import (
     BINS_X,
     BINS_Y,
@@ -32,10 +36,10 @@ from contact_sim.collision._mesh_contacts import (
     SIDE,
     TRIANGLE_NUMBERS,
     Bins,
+    Borders,
     MeshFacets,
-    beyond_borders,
-    mesh_distance,
     mesh_height,
+    mesh_signed_distance,
 )
 from contact_sim.collision._surface import (
     FACETED,
@@ -48,6 +52,7 @@ from contact_sim.collision._surface import (
     Ground,
     find_all,
     height,
+    smooth_signed_distance,
 )
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.solvers._jit import kernel
@@ -144,7 +149,7 @@ class Terrain(Protocol):
     def features(self) -> int:
         """Number of contacts that a sphere may have at once, 1 to MAX_FEATURES."""
 
-    def distances(self, points: ArrayLike) -> Array:
+    def signed_distance(self, points: ArrayLike) -> Array:
         """Return signed distances of points (n, 3) from the ground [m], shape (n,)."""
 
     def normals(self, points: ArrayLike) -> Array:
@@ -206,13 +211,25 @@ class GroundSurface(ABC):
         """Number of contacts that a sphere may have at once."""
         return 1
 
-    def distances(self, points: ArrayLike) -> Array:
-        """Return signed distances of points (n, 3) from the nearest feature [m], shape (n,).
+    def signed_distance(self, points: ArrayLike) -> Array:
+        """Return signed distances of points (n, 3) from the surface [m], shape (n,).
+
+        Outside of the ground the distance of the nearest point of its surface, inside minus that
+        (theory 4.2); continuous, with |φ(p) − φ(q)| ≤ |p − q|. The surface of several planes
+        bounds the room in front of all of them.
+
+        A height field is solid below and nothing beside: beyond its border the distance is that
+        from the border, and it changes its sign from below the border to beside it. A mesh that is
+        not closed is so likewise, seen along the normals at its border. Triangles of size L count
+        as larger by 1e-9 L, which is the error of the distance at an edge.
 
         Raises:
             InvalidInput: points of another shape, or not finite.
         """
-        return np.asarray(self.contacts(points)[0].min(axis=1, initial=np.inf))
+        points = _points(points)
+        distances = np.zeros(len(points))
+        fill_signed_distances(self.ground, points, distances)
+        return distances
 
     def normals(self, points: ArrayLike) -> Array:
         """Return unit normals out of the nearest feature at points (n, 3), shape (n, 3).
@@ -244,13 +261,36 @@ class GroundSurface(ABC):
         Raises:
             InvalidInput: points of another shape, or not finite.
         """
-        points = np.array(finite_array('points', points))
-        if points.ndim != 2 or points.shape[1] != 3:
-            raise InvalidInput(f'points: shape {points.shape}, expected (n, 3)')
+        points = _points(points)
         slots, count = self.features, len(points) * self.features
         found = np.zeros(count), np.zeros((count, 3, 3)), np.zeros(count)
         find_all(self.ground, slots, points, found)
         return found[0].reshape(-1, slots), found[1][:, 2].reshape(-1, slots, 3)
+
+
+def _points(points: ArrayLike) -> Array:
+    """Return points as an array, or raise InvalidInput."""
+    points = np.array(finite_array('points', points))
+    if points.ndim != 2 or points.shape[1] != 3:
+        raise InvalidInput(f'points: shape {points.shape}, expected (n, 3)')
+    return points
+
+
+@kernel
+def signed_distance(ground, x, y, z):
+    """Return the signed distance of a point from a ground of any kind [m]."""
+    if ground.kind == FIELD:
+        return field_signed_distance(ground, x, y, z)
+    if ground.kind == MESH:
+        return mesh_signed_distance(ground, (x, y, z))
+    return smooth_signed_distance(ground, x, y, z)
+
+
+@kernel
+def fill_signed_distances(ground, points, distances):
+    """Fill the signed distances [m], shape (n,), of points (n, 3)."""
+    for i in range(points.shape[0]):
+        distances[i] = signed_distance(ground, points[i, 0], points[i, 1], points[i, 2])
 
 
 def addresses_of(kind: int) -> tuple[int, int, int]:
@@ -511,7 +551,7 @@ def as_terrain(terrain: TerrainLike) -> Terrain:
         return TERRAINS[terrain]()
     if isinstance(terrain, Description):
         return faceted_ground(terrain)
-    parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts', 'region_numbers'
+    parts = 'kind', 'data', 'relief', 'features', 'signed_distance', 'contacts', 'region_numbers'
     if not all(hasattr(terrain, name) for name in parts):
         raise InvalidInput(
             f'terrain = {shown(terrain)}: expected a name or a Terrain, or a description of one'
@@ -575,28 +615,10 @@ class FacetGround(GroundSurface):
         """Number of contacts that a sphere may have at once."""
         return FACETS
 
-    def distances(self, points: ArrayLike) -> Array:
-        """Return signed distances of points (n, 3) from the nearest facet [m], shape (n,).
-
-        Raises:
-            InvalidInput: points of another shape.
-        """
-        distances = super().distances(points)
-        behind = distances < 0.0
-        for i in np.flatnonzero(behind | (distances == UNUSED_GAP)):
-            distance = self._nearest(*np.asarray(points, dtype=float)[i])
-            distances[i] = -distance if behind[i] else distance
-        return distances
-
     def height(self, x: float, y: float) -> float:
         """Return where the vertical through x, y meets the ground from above [m], or NaN."""
         found = field_height if self.kind == FIELD else mesh_height
         return float(found(self.ground, float(x), float(y)))
-
-    def _nearest(self, x: float, y: float, z: float) -> float:
-        """Return the distance of a point from the nearest facet, concave edges included [m]."""
-        distance = field_distance if self.kind == FIELD else mesh_distance
-        return float(distance(self.ground, x, y, z))
 
 
 class FieldGround(FacetGround):
@@ -627,16 +649,12 @@ class MeshGround(FacetGround):
     def __init__(self, mesh: TriangleMesh) -> None:
         self.mesh = mesh = united(mesh)
         super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh)))
-        points = beyond_borders(mesh)
-        if len(points):
-            super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh, self._seams(points))))
-
-    def _seams(self, points: Array) -> NDArray[np.bool_]:
-        """Return the borders beyond which the surface continues, shape (m, 3)."""
-        away = np.array([self._nearest(*point) for point in points.reshape(-1, 3)])
-        seams = np.zeros(self.mesh.neighbours.shape, dtype=bool)
-        seams[self.mesh.neighbours < 0] = (away.reshape(-1, 3) < 0.5 * BORDER_PROBE).all(axis=1)
-        return seams
+        borders = Borders.divided(mesh)
+        if len(borders.half_edge):
+            # the surface continues beyond a part of a border where it is near all three points
+            away = np.abs(self.signed_distance(borders.beyond(mesh).reshape(-1, 3)))
+            ends = np.any(away.reshape(-1, 3) >= 0.5 * BORDER_PROBE, axis=1)
+            super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh, borders.of(ends))))
 
     def __repr__(self) -> str:
         return f'MeshGround({self.mesh!r})'

@@ -270,7 +270,7 @@ class Log:
         )
 
     def _height(self, q: Array) -> float:
-        return float(self._sim.terrain.distances(q[None, :3])[0])
+        return float(self._sim.terrain.signed_distance(q[None, :3])[0])
 
     def _centre(self, q: Array, v: Array) -> tuple[Array, Array]:
         pin.centerOfMass(self._model, self._data, np.array(q), np.array(v))

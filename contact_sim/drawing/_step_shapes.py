@@ -256,7 +256,7 @@ def ground_surface(terrain: Terrain) -> Surface:
     ticks = np.linspace(-0.5 * GROUND_SIZE, 0.5 * GROUND_SIZE, GROUND_CELLS + 1)
     x, y = np.meshgrid(ticks, ticks, indexing='ij')
     flat = np.stack([x, y, np.zeros_like(x)], axis=-1).reshape(-1, 3)
-    points = flat - terrain.distances(flat)[:, None] * terrain.normals(flat)
+    points = flat - terrain.signed_distance(flat)[:, None] * terrain.normals(flat)
     number = np.arange(len(points)).reshape(GROUND_CELLS + 1, GROUND_CELLS + 1)
     a, b, c, d = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
     return Surface(points, np.stack([a, b, c, a, c, d], axis=2).reshape(-1, 3))

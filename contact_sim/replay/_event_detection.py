@@ -294,5 +294,5 @@ class FallDetector:
     def _heights(self, configurations: list[Array], ground: Terrain) -> Array:
         """Return the heights of the bases above the ground [m], (configurations, bases)."""
         places = [q[start : start + 3] for q in configurations for start in self._bases.values()]
-        distances = ground.distances(np.reshape(places, (-1, 3)))
+        distances = ground.signed_distance(np.reshape(places, (-1, 3)))
         return np.reshape(distances, (len(configurations), len(self._bases)))

@@ -163,7 +163,7 @@ def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) 
         over = [terrain.height(x, y) for x, y, _ in centres]
         rise = LIFT + float(np.nanmax([*(over - centres[:, 2] + radii), 0.0]))
         for _ in range(MOST_ROUNDS):
-            gap = float((terrain.distances(centres + [0.0, 0.0, rise]) - radii).min())
+            gap = float((terrain.signed_distance(centres + [0.0, 0.0, rise]) - radii).min())
             rise -= gap
             if gap <= CLOSE:
                 break

@@ -127,7 +127,9 @@ def _one_mesh(parts: list[tuple[Array, Indices]]) -> TriangleMesh:
 
 
 SEAM = 1e-6
-"""Vertices of touching solids that are nearer than this are one: so low a step is none [m]."""
+"""Vertices of touching solids that are nearer than this are one: so low a step is none, and no
+body lies on its edges [m]."""
+LEVELLED = 4.0 * SEAM  # largest difference of the heights of tiles that are made level [m]
 
 
 @checked
@@ -199,6 +201,7 @@ def _union(vertices: Array, solids: list[Indices]) -> tuple[Array, Indices]:
         ) from error
     from scipy.spatial import cKDTree
 
+    vertices = _levelled(vertices, np.concatenate(solids))
     bodies, corners_used = [], []
     for triangles in solids:
         used, corners = np.unique(triangles, return_inverse=True)
@@ -238,6 +241,22 @@ def _union(vertices: Array, solids: list[Indices]) -> tuple[Array, Indices]:
     edges = points[kept][np.roll(corner, -1, axis=1)] - points[kept][corner]
     area = np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
     return points[kept], corner[area > SEAM * np.linalg.norm(edges, axis=2).max(axis=1)]
+
+
+def _levelled(vertices: Array, triangles: Indices) -> Array:
+    """Return vertices with the faces across an axis that are within SEAM of the next made level.
+
+    So tiles whose heights differ by less make one plane. More than LEVELLED in all is a slope.
+    """
+    vertices = vertices.copy()
+    for axis in range(3):
+        place = vertices[triangles, axis]
+        faces = np.unique(place[(place == place[:, :1]).all(axis=1)])
+        for group in np.split(faces, np.flatnonzero(np.diff(faces) > SEAM) + 1):
+            if len(group) > 1 and group[-1] - group[0] <= LEVELLED:
+                moved = np.isin(vertices[:, axis], group)
+                vertices[moved, axis] = group[len(group) // 2]
+    return vertices
 
 
 BOX_CORNERS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)

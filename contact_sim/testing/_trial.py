@@ -99,7 +99,7 @@ class Trajectory:
         """Height of the base above the ground [m], 0 for a fixed base, shape (n,)."""
         if not self.robot.floating_base:
             return np.zeros(len(self.time))
-        return np.asarray(self.terrain.distances(self.q[:, :3]))
+        return np.asarray(self.terrain.signed_distance(self.q[:, :3]))
 
     @cached_property
     def tilt(self) -> Array:

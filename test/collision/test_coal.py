@@ -56,7 +56,7 @@ def test_spheres_have_the_distance_and_the_nearest_point_of_coal(ground, other, 
     """On a box down to a depth of the radius; coal's spheres in a mesh have none that counts."""
     ground, sphere = as_terrain(ground), coal.Sphere(RADIUS)
     rotations, centres = random_poses(POSES, low, high)
-    distances = ground.distances(centres) - RADIUS
+    distances = ground.signed_distance(centres) - RADIUS
     gaps, normals = ground.contacts(centres)
     errors, places = [], []
     for k in np.flatnonzero((distances > 1e-6 - depth) & (distances < 0.5)):
@@ -85,7 +85,7 @@ def test_contact_points_of_shapes_are_as_deep_in_a_plane_as_the_shapes(shape):
     corners, radius, error = corners_of(shape, 'shape')
     rotations, positions = random_poses(POSES, -1.0, 1.0)
     points = np.einsum('kij,nj->kni', rotations, corners) + positions[:, None]
-    ours = plane.distances(points.reshape(-1, 3)).reshape(POSES, -1).min(axis=1) - radius
+    ours = plane.signed_distance(points.reshape(-1, 3)).reshape(POSES, -1).min(axis=1) - radius
     theirs = [
         distance_by_coal(shape, rotation, position, half_space)[0]
         for rotation, position in zip(rotations, positions, strict=True)
@@ -109,7 +109,7 @@ def test_at_edges_of_the_ground_contact_points_are_never_nearer_than_the_shape(s
     corners, radius, _ = corners_of(shape, 'shape')
     rotations, positions = random_poses(2000, -1.0, 1.0)
     points = np.einsum('kij,nj->kni', rotations, corners) + positions[:, None]
-    ours = ground.distances(points.reshape(-1, 3)).reshape(2000, -1).min(axis=1) - radius
+    ours = ground.signed_distance(points.reshape(-1, 3)).reshape(2000, -1).min(axis=1) - radius
     more = []
     for k in range(2000):
         distance, _ = distance_by_coal(shape, rotations[k], positions[k], block)

@@ -114,7 +114,7 @@ def test_contact_points_are_nearest_and_frames_orthonormal(name):
             assert position[i] == pytest.approx(centre - probe.radius[c] * n, abs=1e-14)
         nearest = gap.reshape(-1, ground.features).min(axis=1)
         best = gap.reshape(-1, ground.features).argmin(axis=1) + ground.features * np.arange(6)
-        assert ground.distances(position[best]) == pytest.approx(nearest, abs=1e-12)
+        assert ground.signed_distance(position[best]) == pytest.approx(nearest, abs=1e-12)
 
 
 @pytest.mark.parametrize('name', [n for n, ground in GROUNDS.items() if ground.kind == PLANES])

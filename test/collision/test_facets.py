@@ -33,7 +33,7 @@ from contact_sim.collision._mesh_contacts import (
 from contact_sim.collision._surface import FIELD, curvature, find_contacts
 from contact_sim.collision._terrain import FieldGround, MeshGround
 from contact_sim.dynamics._vectors import dot, scaled, sub, vec
-from contact_sim.terrain import HeightField, TriangleMesh, boxes, concatenate
+from contact_sim.terrain import HeightField, Terraces, TriangleMesh, boxes, concatenate
 
 SCALE = 0.1
 FLAT_MESH = HeightField(np.zeros((21, 21)), SCALE, (-1.0, -1.0)).as_mesh()
@@ -72,7 +72,7 @@ def test_distance_is_that_of_the_nearest_triangle(amplitude, ground_of):
     random = np.random.default_rng(1)
     low, high = [-0.75, -1.05, -amplitude - 0.1], [0.75, 1.05, amplitude + 0.6]
     points = random.uniform(low, high, (400, 3))
-    distances = ground.distances(points)
+    distances = ground.signed_distance(points)
     found, normals = ground.contacts(points)
     assert (np.abs(np.linalg.norm(normals, axis=2) - 1.0) < 1e-12).all()
     for point, distance, contact, normal in zip(points, distances, found, normals, strict=True):
@@ -94,7 +94,7 @@ def test_distance_from_boxes_is_analytic():
     beside = np.maximum(low - points[:, None], points[:, None] - high)
     outside = np.linalg.norm(np.maximum(beside, 0.0), axis=2)
     expected = np.where(outside > 0.0, outside, beside.max(axis=2)).min(axis=1)
-    assert np.abs(ground.distances(points) - expected).max() < 1e-12
+    assert np.abs(ground.signed_distance(points) - expected).max() < 1e-12
     assert (expected < 0.0).sum() > 50
 
 
@@ -221,6 +221,127 @@ def test_both_sides_of_a_concave_corner_are_felt_and_an_edge_once():
     assert contacts(-0.01, 0.16) == {(round(np.hypot(0.01, 0.01), 9), -0.707107, 0.707107)}
     assert contacts(0.05, 0.149) == {(-0.001, 0.0, 1.0)}
     assert contacts(0.001, 0.1) == {(-0.001, -1.0, 0.0)}
+
+
+def outwards(point, mesh):
+    """Return the distance of a point by all triangles, with the sign by Baerentzen (2005).
+
+    That of the offset from the nearest place along the sum of the normals there, weighted by their
+    angles at a corner. Beyond an open border all is outside.
+    """
+    corners, n = mesh.vertices[mesh.triangles], mesh.normals
+    distance, place = brute_force(point, corners)
+    off = np.linalg.norm(corners - place, axis=2) < 1e-12
+    along = np.roll(corners, -1, axis=1) - corners
+    share = np.einsum('tki,tki->tk', place - corners, along) / (along**2).sum(axis=2)
+    foot = corners + share[:, :, None] * along
+    on = (np.linalg.norm(foot - place, axis=2) < 1e-12) & (share > -1e-9) & (share < 1.0 + 1e-9)
+    if ((mesh.neighbours < 0) & on).any():
+        return distance
+    if off.any():
+        t, k = np.nonzero(off)
+        before = corners[t, (k + 2) % 3] - corners[t, k]
+        cosine = np.einsum('ij,ij->i', along[t, k], before)
+        cosine /= np.linalg.norm(along[t, k], axis=1) * np.linalg.norm(before, axis=1)
+        direction = np.arccos(cosine) @ n[t]
+    elif on.any():
+        direction = n[on.any(axis=1)].sum(axis=0)
+    else:
+        away = np.einsum('tki,ti->tk', place - corners, n)
+        around = np.abs(np.linalg.norm(np.cross(along, place - corners), axis=2).sum(axis=1))
+        area = np.linalg.norm(np.cross(along[:, 0], along[:, 1]), axis=1)
+        direction = n[(np.abs(away).max(axis=1) < 1e-12) & (around < area * (1.0 + 1e-9))][0]
+    return distance if (point - place) @ direction >= 0.0 else -distance
+
+
+STEPPED = Terraces(
+    np.linspace(-0.5, 0.5, 5), np.linspace(-0.5, 0.5, 4),
+    np.random.default_rng(7).uniform(0.0, 0.3, (4, 3)).round(2),
+).as_mesh()  # fmt: skip
+SOLIDS = boxes(
+    [[-0.5, -0.5, -0.5], [0.1, -0.5, -0.5], [-0.2, -0.2, 0.0]],
+    [[0.1, 0.5, 0.0], [0.5, 0.5, 0.2], [0.3, 0.1, 0.4]],
+)
+
+
+@pytest.mark.parametrize(
+    'mesh', [rough(0.2).as_mesh(), STEPPED, SOLIDS], ids=['field', 'tiles', 'boxes']
+)
+def test_signed_distance_is_that_of_all_triangles_and_their_normals(mesh):
+    """In front, behind, beside and beyond the borders, up to metres away."""
+    ground, random = MeshGround(mesh), np.random.default_rng(8)
+    points = random.uniform([-1.2, -1.4, -0.8], [1.2, 1.4, 0.8], (250, 3))
+    points[-10:] *= 4.0
+    expected = np.array([outwards(point, ground.mesh) for point in points])
+    assert np.abs(ground.signed_distance(points) - expected).max() < 1e-12
+    assert (expected < 0.0).sum() > 5
+
+
+def test_depth_is_found_at_any_depth_and_beside_cliffs():
+    """More than 2 m inside a box; beside and inside a step of a field that is 4 m high."""
+    block = MeshGround(boxes([-5, -5, -10], [5, 5, 0]))
+    points = np.array([[0.0, 0.0, z] for z in (3.0, -1.9, -2.1, -4.0)])
+    assert block.signed_distance(points) == pytest.approx(points[:, 2], abs=1e-12)
+    assert block.contacts(points[1:])[0][:, 0] == pytest.approx(points[1:, 2], abs=1e-12)
+    heights = np.zeros((21, 21))
+    heights[10:] = 4.0
+    cliff = FieldGround(HeightField(heights, SCALE, (-1.0, -1.0)))  # from x = −0.1 to 0
+    n = np.array([-4.0, 0.0, 0.1]) / np.hypot(4.0, 0.1)
+    for x, z in ((-0.11, 2.5), (0.01, 1.5), (-0.05, 3.5), (-0.02, 0.9)):
+        distance = n @ [x, 0.03, z - 4.0]
+        assert cliff.signed_distance([[x, 0.03, z]]) == pytest.approx([distance], abs=1e-12)
+        found = cliff.contacts([[x, 0.03, z]])
+        assert found[0][0, 0] == pytest.approx(distance, abs=1e-12)
+        assert found[1][0, 0] == pytest.approx(n, abs=1e-9)
+
+
+@pytest.mark.parametrize('ground', [
+    FieldGround(HeightField(np.zeros((21, 21)), SCALE, (-1.0, -1.0))), MeshGround(FLAT_MESH),
+])  # fmt: skip
+def test_beyond_an_open_border_is_no_ground(ground):
+    """The distance of a square, at every height; a sphere that falls past it is not held."""
+    points = np.random.default_rng(9).uniform([0.8, 0.8, -0.5], [1.5, 1.5, 0.5], (300, 3))
+    points[:50, :2] = 1.0 + np.abs(points[:50, :2] - 1.0)  # beyond the corner
+    beside = np.maximum(np.abs(points[:, :2]) - 1.0, 0.0)
+    expected = np.sqrt((beside**2).sum(axis=1) + points[:, 2] ** 2)
+    expected *= np.where((beside == 0.0).all(axis=1), np.sign(points[:, 2]), 1.0)
+    assert ground.signed_distance(points) == pytest.approx(expected, abs=1e-12)
+    found = ground.contacts(points)[0][:, 0]
+    assert found == pytest.approx(expected, abs=1e-12)
+    under = [[1.0, 0.33, -0.02], [1.0, 0.3, -0.02]]
+    assert ground.signed_distance(under) == pytest.approx([-0.02, -0.02], abs=1e-12)
+
+
+def test_behind_an_edge_that_is_nearly_flat_is_behind():
+    """Its fold is less than the angle by which a direction may leave its normals."""
+    for fold in (3e-9, 1e-8, 1e-7, 1e-6, 1e-3):
+        roof = HeightField([[-fold] * 3, [0.0] * 3, [-fold] * 3], 1.0, (-1.0, -1.0)).as_mesh()
+        points = np.array([[0.0, y, z] for y in (-0.5, 0.0, 0.3) for z in (-0.3, -1e-6, 1e-6)])
+        found = MeshGround(roof).signed_distance(points)
+        assert found == pytest.approx(points[:, 2], abs=1e-6 * fold + 1e-12, rel=fold)
+        assert np.isin(np.sign(found), np.sign(points[:, 2])).all()
+
+
+def test_a_border_is_felt_only_where_no_other_part_continues_it():
+    """A floor, and two others beside it with a gap in between."""
+    left = HeightField(np.zeros((3, 5)), 0.5, (-1.0, -1.0)).as_mesh()  # x to 0, y from −1 to 1
+    low = HeightField(np.zeros((4, 3)), 0.35, (0.0, -1.0)).as_mesh()  # y to −0.3
+    high = HeightField(np.zeros((4, 3)), 0.3, (0.0, 0.4)).as_mesh()  # y from 0.4
+    ground = MeshGround(concatenate([left, low, high]))
+    y = np.concatenate([np.linspace(-0.95, -0.3, 50), np.linspace(0.4, 0.95, 50)])
+    for x in (-0.02, -1e-7, 0.0, 1e-7, 0.02):
+        points = np.column_stack([np.full(len(y), x), y, np.full(len(y), 0.03)])
+        distance, normal = ground.contacts(points)
+        assert distance[:, 0] == pytest.approx(0.03, abs=1e-12)
+        assert normal[:, 0, 2] == pytest.approx(1.0, abs=1e-9)
+        assert (distance[:, 1:] == UNUSED_GAP).all()
+    gap = ground.contacts([[0.04, 0.05, 0.03]])[0][0]
+    assert gap[0] == pytest.approx(0.05, abs=1e-12)
+    data, relief = ground.data, ground.relief
+    edges = relief[int(data[EDGES_FROM]) :].reshape(-1)[: EDGE_NUMBERS * int(data[EDGES])]
+    ends = edges.reshape(-1, EDGE_NUMBERS)[:, :6].reshape(-1, 2, 3)
+    seam = ends[(ends[:, :, 0] == 0.0).all(axis=1)][:, :, 1]
+    assert sorted(np.sort(seam).ravel()) == pytest.approx([-0.3, 0.0, 0.0, 0.4], abs=1e-9)
 
 
 def test_beside_and_far_away_nothing_goes_wrong():

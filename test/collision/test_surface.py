@@ -62,7 +62,7 @@ def test_a_sphere_by_numbers():
     """theory T9: sphere of radius 1 about the origin, foot at (0.6, 0, 0.9)."""
     ground = SphereGround((0.0, 0.0, 0.0), 1.0)
     point = [[0.6, 0.0, 0.9]]
-    assert ground.distances(point) == pytest.approx([0.08166538264], abs=1e-11)
+    assert ground.signed_distance(point) == pytest.approx([0.08166538264], abs=1e-11)
     assert ground.normals(point)[0] == pytest.approx([0.5547002, 0.0, 0.83205029], abs=1e-8)
     bend = curvature(ground.ground, 0, *point[0])
     assert bend[3] == pytest.approx(1.0 / np.hypot(0.6, 0.9))

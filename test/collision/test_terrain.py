@@ -5,7 +5,7 @@ import pytest
 from terrains import GROUNDS, points_near
 
 from contact_sim.arrays._fields import TERRAIN_DATA
-from contact_sim.collision._surface import MAX_FEATURES, distance_and_normal
+from contact_sim.collision._surface import MAX_FEATURES, PLANES, distance_and_normal
 from contact_sim.collision._terrain import (
     TERRAINS,
     CylinderGround,
@@ -64,30 +64,59 @@ def test_a_terrain_is_a_kind_and_numbers(name):
 def test_distance_and_normal_are_those_of_the_nearest_feature(name):
     ground = GROUNDS[name]
     points = points_near(ground, np.random.default_rng(4))
-    distances, normals = ground.distances(points), ground.normals(points)
+    distances, normals = ground.signed_distance(points), ground.normals(points)
     for p, distance, normal in zip(points, distances, normals, strict=True):
         each = [distance_and_normal(ground.ground, f, *p) for f in range(ground.features)]
         expected, n = min(each)
-        assert distance == expected
+        # behind planes the nearest point may be on their edge, farther away than each
+        behind = ground.kind == PLANES and expected < 0.0 and ground.features > 1
+        assert distance <= expected + 1e-15 if behind else distance == expected
         assert tuple(normal) == n
+
+
+def nearest_in_room(point, planes):
+    """Return the point of a room nearest to a point, by the projections of Dykstra (1983)."""
+    x, corrections = np.array(point), np.zeros((len(planes), 3))
+    for _ in range(5000):
+        for k, (*n, offset) in enumerate(planes):
+            before = x + corrections[k]
+            x = before - min(before @ n - offset, 0.0) * np.array(n)
+            corrections[k] = before - x
+    return x
+
+
+@pytest.mark.parametrize('name', ['groove', 'pit'])
+def test_behind_planes_the_distance_is_that_of_the_room_in_front_of_all(name):
+    ground = GROUNDS[name]
+    planes = ground.data[: 4 * ground.features].reshape(-1, 4)
+    corners = 0
+    for point in np.random.default_rng(5).uniform(-1.0, 1.0, (60, 3)):
+        (distance,) = ground.signed_distance(point[None])
+        least = (planes[:, :3] @ point - planes[:, 3]).min()
+        depth = np.linalg.norm(point - nearest_in_room(point, planes))
+        assert distance == pytest.approx(least if least >= 0.0 else -depth, abs=1e-9)
+        corners += distance < least - 1e-3
+    assert corners > 5
+    above_and_below = Planes((((0, 0, 1), 0.5), ((0, 0, -1), 0.5)))  # z ≥ 0.5 and z ≤ −0.5
+    assert above_and_below.signed_distance([[0.0, 0.0, 0.2]]) == pytest.approx([-0.7])
 
 
 def test_distance_by_hand():
     points = [[0.0, 0.0, 0.3], [0.5, 2.0, 0.3]]
-    assert Plane(offset=0.1).distances(points) == pytest.approx([0.2, 0.2])
+    assert Plane(offset=0.1).signed_distance(points) == pytest.approx([0.2, 0.2])
     groove = Planes()
-    assert groove.distances(points) == pytest.approx([0.3 / np.sqrt(2), -0.2 / np.sqrt(2)])
+    assert groove.signed_distance(points) == pytest.approx([0.3 / np.sqrt(2), -0.2 / np.sqrt(2)])
     assert groove.normals(points)[1] == pytest.approx([-np.sqrt(0.5), 0.0, np.sqrt(0.5)])
     bowl = SphereGround((0.0, 0.0, 1.0), 1.0, hollow=True)
-    assert bowl.distances(points[:1]) == pytest.approx([0.3])
+    assert bowl.signed_distance(points[:1]) == pytest.approx([0.3])
     pipe = CylinderGround((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), 1.0, hollow=True)
-    assert pipe.distances(points) == pytest.approx([0.3, 1.0 - np.hypot(0.5, 0.7)])
+    assert pipe.signed_distance(points) == pytest.approx([0.3, 1.0 - np.hypot(0.5, 0.7)])
 
 
 @pytest.mark.parametrize('points', [[0.0, 0.0, 1.0], [[0.0, 1.0]], 3.0])
 def test_points_have_three_coordinates(points):
     with pytest.raises(InvalidInput, match=r'points: shape .* expected \(n, 3\)'):
-        Plane().distances(points)
+        Plane().signed_distance(points)
 
 
 def test_planes_are_kept_as_they_were():

@@ -67,7 +67,7 @@ def test_every_corner_of_what_is_drawn_is_on_the_ground(ground):
     terrain = as_terrain(ground)
     corners = ground_triangles(terrain)
     assert len(corners) % 3 == 0
-    assert terrain.distances(corners) == pytest.approx(np.zeros(len(corners)), abs=1e-9)
+    assert terrain.signed_distance(corners) == pytest.approx(np.zeros(len(corners)), abs=1e-9)
     a, b, c = np.moveaxis(corners.reshape(-1, 3, 3), 1, 0)
     assert np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() > 1.0  # it has an area
 

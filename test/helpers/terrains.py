@@ -26,5 +26,5 @@ GROUNDS = {
 def points_near(ground, random, n=50):
     """Return points (n, 3) within 0.2 m of the ground."""
     points = random.uniform(-1.0, 1.0, (n, 3))
-    points -= ground.distances(points)[:, None] * ground.normals(points)
+    points -= ground.signed_distance(points)[:, None] * ground.normals(points)
     return points + random.uniform(-0.2, 0.2, (n, 1)) * ground.normals(points)

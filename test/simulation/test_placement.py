@@ -35,7 +35,7 @@ def gaps(robot, terrain, q):
     data = model.createData()
     pin.forwardKinematics(model, data, q)
     centres = [data.oMi[model.getJointId(p.joint)].act(p.offset) for p in robot.contact_points]
-    return terrain.distances(centres) - [p.radius for p in robot.contact_points]
+    return terrain.signed_distance(centres) - [p.radius for p in robot.contact_points]
 
 
 @pytest.mark.parametrize('where', [(0.0, 0.0, 0.0), (0.2, -0.3, 0.7)])
@@ -80,7 +80,9 @@ def test_height_is_where_the_ground_begins_from_above(name):
     for x, y in np.random.default_rng(8).uniform(-0.3, 0.3, (20, 2)):
         z = ground.height(x, y)
         assert np.isfinite(z)
-        below, here, above = ground.distances([[x, y, z - 1e-4], [x, y, z], [x, y, z + 1e-4]])
+        below, here, above = ground.signed_distance(
+            [[x, y, z - 1e-4], [x, y, z], [x, y, z + 1e-4]]
+        )
         assert here == pytest.approx(0.0, abs=1e-12)
         assert below < here < above
 

@@ -237,12 +237,12 @@ def test_grounds_have_their_real_shape(name, server):
         w, x, y, z = plane.wxyz
         axes = pin.Quaternion(w, x, y, z).matrix()
         points = plane.position + np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]]) @ axes.T
-        assert ground.distances(points) == pytest.approx(np.zeros(3), abs=1e-12)
+        assert ground.signed_distance(points) == pytest.approx(np.zeros(3), abs=1e-12)
         assert axes[:, 2] == pytest.approx(ground.normals(points)[0])
         return
     surface = node(server, '/scene/ground/surface')
     corners = surface.vertices[surface.faces].astype(float).reshape(-1, 3)
-    assert ground.distances(corners) == pytest.approx(np.zeros(len(corners)), abs=1e-6)
+    assert ground.signed_distance(corners) == pytest.approx(np.zeros(len(corners)), abs=1e-6)
 
 
 def test_layers_are_hidden_and_come_back_as_they_are_now(server, monkeypatch):

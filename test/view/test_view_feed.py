@@ -247,7 +247,10 @@ def test_a_report_of_the_world_that_was_described_is_that_of_the_simulation(name
     for held, expected in report.constraints.items():
         assert again.constraints[held].force.tobytes() == expected.force.tobytes()
     points = np.random.default_rng(0).uniform(-1.0, 1.0, (20, 3))
-    assert world.ground.distances(points).tolist() == sim.terrain.distances(points).tolist()
+    assert (
+        world.ground.signed_distance(points).tolist()
+        == sim.terrain.signed_distance(points).tolist()
+    )
     after = RemoteWorld(world, 2, sim.sizes.length, header)
     assert after.robot is world.robot
     assert after.ground is world.ground

@@ -40,7 +40,7 @@ session = RemoteSession(Connection(int(sys.argv[2])), int(sys.argv[1]), lambda: 
 session.wait()
 while True:
     shown = session.latest()
-    gap = float(session.ground.distances(np.array([[0.3, 0.4, 1.0]]))[0])
+    gap = float(session.ground.signed_distance(np.array([[0.3, 0.4, 1.0]]))[0])
     seen = dict(gap=gap, own_gap=float(shown.report.contacts.gap.min()),
                 shadows=list(shown.shadows), time=shown.report.time)
     session.execute('seen', seen)
@@ -156,7 +156,7 @@ def test_the_viewer_follows_other_ground_and_other_shadows(monkeypatch):
     try:
         for ground in (Plane(), InclinedPlane(0.3), as_terrain(ready_made('rough', 0.5, 0))):
             sim.reset([0.3, 0.4, 1.0, 0.0, 0.0, 0.0, 1.0], terrain=ground)
-            expected = float(ground.distances(np.array([[0.3, 0.4, 1.0]]))[0])
+            expected = float(ground.signed_distance(np.array([[0.3, 0.4, 1.0]]))[0])
             for shadows in ([], ['lcp']):
                 sim.shadow = shadows
                 feed.latest = sim.step([]), {}

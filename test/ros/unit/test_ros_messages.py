@@ -325,7 +325,7 @@ def test_a_ground_that_bends_is_drawn_where_it_is():
     bowl = SphereGround((0.0, 0.0, 6.0), 6.0, hollow=True)
     corners = ground_triangles(bowl)
     assert len(corners) % 3 == 0
-    assert bowl.distances(corners) == pytest.approx(np.zeros(len(corners)), abs=1e-12)
+    assert bowl.signed_distance(corners) == pytest.approx(np.zeros(len(corners)), abs=1e-12)
     across = corners.max(axis=0) - corners.min(axis=0)
     assert across[:2].min() > 6.0
     clear, ground = drawn_ground(bowl, 1.5)

@@ -305,8 +305,8 @@ def test_the_ground_lies_where_its_parameters_say(ground, features, on_it, above
     sim = loaded_simulator(loaded_robot(settings), settings)
     assert sim.terrain.features == features
     points = np.array([np.zeros(3), *on_it])
-    assert sim.terrain.distances(points) == pytest.approx(np.zeros(len(points)), abs=1e-12)
-    assert sim.terrain.distances([above[0]]) == pytest.approx([above[1]])
+    assert sim.terrain.signed_distance(points) == pytest.approx(np.zeros(len(points)), abs=1e-12)
+    assert sim.terrain.signed_distance([above[0]]) == pytest.approx([above[1]])
     sim.reset(start_configuration(sim, settings))
     assert sim.last_report.contacts.gap.min() == pytest.approx(0.0, abs=1e-9)
 
