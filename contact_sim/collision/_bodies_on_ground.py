@@ -35,6 +35,8 @@ from contact_sim.collision._contact_slots import (
     pair_of,
     write_frame,
 )
+from contact_sim.collision._height_field_contacts import top_of_field
+from contact_sim.collision._mesh_contacts import top_of_mesh
 from contact_sim.collision._solid_contacts import place_solid, solid_at, to_local, to_world
 from contact_sim.collision._surface import (
     FIELD,
@@ -51,8 +53,8 @@ from contact_sim.solvers._jit import call_find_edges, kernel
 # Shapes: the corners, edges and faces of every solid as numbers, in the axes of the solid.
 #
 #     header     numbers of corners, edges and faces; radius [m]; radius and half length of a
-#                cylinder, else 0 [m]; kind, see _solid_contacts.py; semi-axes of an ellipsoid, else
-#                0 [m]
+#                cylinder, else 0 [m]; kind, see _solid_contacts.py; semi-axes of an ellipsoid,
+#                else 0 [m]
 #     corners    place
 #     faces      unit outward normal and offset
 #     edges      both ends, the unit directions from it into its two faces, and their numbers
@@ -597,6 +599,10 @@ def detect_on_ground(ground, pose, solids, pairs, carriers, near, pool):
                 continue
             over_plane(ground, pose[j], (up, height), solids, pairs, (first, last), near, pool)
         else:
+            box = boxes[carrier]
+            middle = add(vec(pose[j], 9), to_outer(pose[j], vec(box, 0)))
+            if is_above_all(ground, middle, half_outer(pose[j], vec(box, 3)), near):
+                continue
             over_ground(ground, pose[j], solids, pairs, (first, last), near, pool)
 
 
@@ -629,13 +635,46 @@ def over_ground(ground, pose, solids, pairs, numbers, near, pool):
     for k in range(numbers[0], numbers[1]):
         i = pairs[PAIR_NUMBERS * k]
         place_solid(pose, own[i], place[i])
-        # the bounding sphere first: most bodies are far from the ground
+        # the box about it, then the bounding sphere: most solids are far from the ground
+        half = half_outer(place[i], (size[i, 0], size[i, 1], size[i, 2]))
+        half = (half[0] + size[i, 3], half[1] + size[i, 3], half[2] + size[i, 3])
+        if is_above_all(ground, vec(place[i], 9), half, near):
+            continue
         distance = distance_of_ground(ground, vec(place[i], 9), reach[i] + near, edges)
         if distance < np.inf:
             solid = solid_at(place, size, i)
             keep_contacts_with_ground(
                 ground, solid, shapes[begin[i] :], distance, near, edges, pool, float(CONTACTS) * k
             )  # fmt: skip
+
+
+@kernel
+def to_outer(axes, a):
+    """Return a vector in axes, given by columns, as one in what these axes are given in."""
+    return add(
+        scaled(a[0], vec(axes, 0)), add(scaled(a[1], vec(axes, 3)), scaled(a[2], vec(axes, 6)))
+    )
+
+
+@kernel
+def half_outer(axes, half):
+    """Return the half sizes, in what `axes` are given in, of the box about a box in them [m]."""
+    return (
+        abs(axes[0]) * half[0] + abs(axes[3]) * half[1] + abs(axes[6]) * half[2],
+        abs(axes[1]) * half[0] + abs(axes[4]) * half[1] + abs(axes[7]) * half[2],
+        abs(axes[2]) * half[0] + abs(axes[5]) * half[1] + abs(axes[8]) * half[2],
+    )
+
+
+@kernel
+def is_above_all(ground, middle, half, near):
+    """Return whether a box is more than `near` above all that ground with facets has under it."""
+    wide = (half[0] + near, half[1] + near)
+    if ground.kind == FIELD:
+        return middle[2] - half[2] - near > top_of_field(ground, middle, wide)
+    if ground.kind == MESH:
+        return middle[2] - half[2] - near > top_of_mesh(ground, middle, wide)
+    return False
 
 
 @kernel

@@ -276,6 +276,22 @@ def grid_range(ground, middle, limit, count):
 
 
 @kernel
+def top_of_field(ground, middle, half):
+    """Return a height that none within a rectangle exceeds, −inf beside the field [m].
+
+    `middle` and `half` sizes of the rectangle: at least (x, y).
+    """
+    nx, ny = size_of(ground)
+    first_i, last_i = grid_range(ground, middle[0] - ground.data[X0], half[0], nx)
+    first_j, last_j = grid_range(ground, middle[1] - ground.data[Y0], half[1], ny)
+    blocks, blocks_y, top = nx * ny, int(ground.data[BLOCKS_Y]), -np.inf
+    for bi in range(first_i // BLOCK, last_i // BLOCK + 1):
+        for bj in range(first_j // BLOCK, last_j // BLOCK + 1):
+            top = max(top, ground.relief[blocks + blocks_y * bi + bj])
+    return top
+
+
+@kernel
 def find_in_front(ground, p, limit, reach, found, first, slots):
     """Fill the contacts of a point in front of the field; arguments as `find_on_field`."""
     nx, ny = size_of(ground)

@@ -386,6 +386,21 @@ def bin_range(ground, middle, limit, axis):
 
 
 @kernel
+def top_of_mesh(ground, middle, half):
+    """Return a height that no facet within a rectangle exceeds, −inf beside the mesh [m].
+
+    `middle` and `half` sizes of the rectangle: at least (x, y).
+    """
+    tops, top = int(ground.data[TOPS_FROM]), -np.inf
+    low_x, high_x = bin_range(ground, middle[0], half[0], 0)
+    low_y, high_y = bin_range(ground, middle[1], half[1], 1)
+    for bx in range(low_x, high_x + 1):
+        for by in range(low_y, high_y + 1):
+            top = max(top, ground.relief[tops + int(ground.data[BINS_Y]) * bx + by])
+    return top
+
+
+@kernel
 def entries_of(ground, bx, by, p, limit):
     """Return first and last entry of a bin, none if all are farther than `limit` from p."""
     data, relief, side = ground.data, ground.relief, ground.data[SIDE]

@@ -217,7 +217,7 @@ def ellipsoid_on(link: str, joint: str, axes: Sequence[float]) -> Collisions:
     a, b, c = axes
     name = f'{link}_0'
     solid = Solid(name, link, joint, (a, b, c), ellipsoid=(a, b, c))
-    return Collisions((solid,), grounded=(name,))
+    return Collisions((solid,), grounded=(name,), published=(link,))
 
 
 def link_names(model: pin.Model, foot: Foot) -> frozenset[str]:
