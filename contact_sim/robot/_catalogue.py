@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from contact_sim.errors import RobotDescriptionError
+from contact_sim.robot._collision_pairs import Solid
 from contact_sim.robot._contact_points import Sphere
 from contact_sim.robot._files import share_folders, share_path
 
@@ -52,6 +53,8 @@ class CatalogueEntry:
     """False: the root link is fixed to the world."""
     actuated_joints: tuple[str, ...] | None = None
     """Driven joints; None: all with one degree of freedom."""
+    solids: tuple[Solid, ...] = ()
+    """What touches the ground besides the feet, in place of collision geometry of the URDF."""
 
 
 _ROBOTS: dict[str, CatalogueEntry] = {
@@ -151,6 +154,24 @@ _SYSTEMS: dict[str, CatalogueEntry] = {
     'painleve_rod': _system('painleve_rod', feet=_ENDS, floating_base=True),
     'pizza_saver': _system(
         'pizza_saver', feet=('leg_0', 'leg_1', 'leg_2'), actuated_joints=('turn',)
+    ),
+    'rattleback': _system(
+        'rattleback',
+        floating_base=True,
+        solids=(
+            Solid(
+                'rattleback_0',
+                'rattleback',
+                'root_joint',
+                (0.2, 0.03, 0.02),
+                ellipsoid=(0.2, 0.03, 0.02),
+            ),
+        ),
+    ),
+    'rolling_disc': _system(
+        'rolling_disc',
+        floating_base=True,
+        solids=(Solid('disc_0', 'disc', 'root_joint', (0.1, 0.1, 0.001), cylinder=(0.1, 0.001)),),
     ),
     'rolling_sphere': _system('rolling_sphere', feet=('ball',), floating_base=True),
     'sliding_brick': _system('sliding_brick', feet=('brick',), floating_base=True),

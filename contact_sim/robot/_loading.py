@@ -137,7 +137,9 @@ def load_robot(
     )
     collisions = NO_COLLISIONS
     left_out: tuple[str, ...] = ()
-    if body_contacts:
+    if entry.solids:
+        collisions = Collisions(entry.solids, grounded=tuple(solid.name for solid in entry.solids))
+    elif body_contacts:
         standing = references.get(STANDING, pin.neutral(model))
         collisions, left_out = _on_ground(
             model, description.text, package_dirs, contact_points, standing
