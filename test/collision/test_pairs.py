@@ -16,7 +16,13 @@ from contact_sim.collision._contact_slots import (
     clear_pool,
     keep_pair_contact,
 )
-from contact_sim.collision._hull_contacts import MOST_ON_FACE
+from contact_sim.collision._hull_contacts import (
+    CROSSINGS,
+    ENDS,
+    MOST_ON_FACE,
+    NEAREST,
+    OF_SECOND,
+)
 from contact_sim.collision._surface import NEAR
 from contact_sim.robot._collision_pairs import RIM_CORNERS, Solid
 from contact_sim.robot._contact_points import SIGNS
@@ -434,3 +440,31 @@ def test_a_round_face_keeps_its_deepest_contact_and_its_width():
     assert gap.min() == pytest.approx(lowest - 0.05, abs=1e-9)
     angles = np.sort(np.arctan2(point[:, 1], point[:, 0]))
     assert np.diff(angles, append=angles[0] + 2.0 * np.pi).max() < 2.0 * np.pi * 3.5 / RIM_CORNERS
+
+
+@pytest.mark.parametrize('name', ['two hulls', 'box, hull', 'sphere, hull', 'sphere, cylinder'])
+def test_gaps_of_polyhedra_change_as_the_normals_say(name):
+    """As above, for contacts of a sphere, of corners over a face, and of two edges."""
+    rng, step, seen = np.random.default_rng(8), 1e-7, 0
+    for _ in range(30):
+        sizes = POLYHEDRA[name](rng)
+        for placements, _ in near_each_other(rng, sizes, -0.01, 10):
+            keys, gap, point, normal = contacts(sizes, placements)
+            twists = [pin.Motion(rng.normal(size=6)) for _ in placements]
+            later, earlier = (
+                contacts(
+                    sizes, [pin.exp6(t * e) * M for t, M in zip(twists, placements, strict=True)]
+                )
+                for e in (step, -step)
+            )
+            for k, key in enumerate(keys):
+                followed = key % OF_SECOND < ENDS if key < CROSSINGS else key < NEAREST
+                followed |= key >= NEAREST and (key - NEAREST) % 3 == 0  # not side by side
+                if key in later[0] and key in earlier[0] and followed:
+                    middle = point[k] - 0.5 * gap[k] * normal[k]
+                    v = [twist.linear + np.cross(twist.angular, middle) for twist in twists]
+                    after, before = (g[list(own).index(key)] for own, g, _, _ in (later, earlier))
+                    rate = (after - before) / (2.0 * step)
+                    assert rate == pytest.approx(normal[k] @ (v[0] - v[1]), abs=1e-4)
+                    seen += 1
+    assert seen > 100

@@ -91,6 +91,15 @@ def as_boxes_and_hulls(poses, velocities, model, steps, **simulation):
     return *runs, met
 
 
+def assert_alike(run, other):
+    """Assert equal configurations, and velocities up to what such a gap does in a step of 1 ms.
+
+    Faces are clipped within 1e-10 m of their rims by both kernels, but not at the same bits.
+    """
+    np.testing.assert_allclose(run[:, :14], other[:, :14], rtol=0.0, atol=1e-8)
+    np.testing.assert_allclose(run[:, 14:], other[:, 14:], rtol=0.0, atol=1e-6)
+
+
 @pytest.mark.parametrize('model', contact_models())
 def test_hulls_of_cubes_collide_as_boxes(model):
     """In the air, obliquely and turning: a corner meets a face."""
@@ -102,7 +111,7 @@ def test_hulls_of_cubes_collide_as_boxes(model):
     )
     assert met > 1.0
     assert np.abs(boxes[-1, 13:16]).max() > 0.1  # the lower one has been hit
-    np.testing.assert_allclose(hulls, boxes, atol=1e-9)
+    assert_alike(hulls, boxes)
 
 
 @pytest.mark.parametrize('model', ['ncp', 'lcp', 'anitescu', 'sap', 'compliant'])
@@ -112,7 +121,7 @@ def test_a_hull_of_a_cube_slides_on_another_one_as_a_box(model):
     velocities = {'low': np.zeros(6), 'top': np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0])}
     boxes, hulls, met = as_boxes_and_hulls(poses, velocities, model, 40, friction=0.4)
     assert met > 1.0
-    np.testing.assert_allclose(hulls, boxes, atol=1e-7)
+    assert_alike(hulls, boxes)
 
 
 @pytest.mark.parametrize('model', ['ncp', 'hybrid', 'sap'])
