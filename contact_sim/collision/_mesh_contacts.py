@@ -346,13 +346,13 @@ def bound_in_bin(ground, p):
 
 
 @kernel
-def mesh_signed_distance(ground, p):
+def mesh_signed_distance(ground, x, y, z):
     """Return the signed distance of a point from the surface at any distance [m].
 
     That of the search for contacts: in front that of the nearest facet, behind that of the nearest
     triangle with a minus sign.
     """
-    found = np.empty(1), np.empty(FRAME), np.empty(1)
+    p, found = (x, y, z), (np.empty(1), np.empty(FRAME), np.empty(1))
     # no farther than the first triangle
     far = distance_to_corner(ground, p) * (1.0 + TOLERANCE) + MIN_DISTANCE
     limit = min(FIRST_DISTANCE, far)

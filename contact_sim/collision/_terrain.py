@@ -228,7 +228,7 @@ class GroundSurface(ABC):
         """
         points = _points(points)
         distances = np.zeros(len(points))
-        fill_signed_distances(self.ground, points, distances)
+        SIGNED_DISTANCE[self.kind](self.ground, points, distances)
         return distances
 
     def normals(self, points: ArrayLike) -> Array:
@@ -276,21 +276,39 @@ def _points(points: ArrayLike) -> Array:
     return points
 
 
-@kernel
-def signed_distance(ground, x, y, z):
-    """Return the signed distance of a point from a ground of any kind [m]."""
-    if ground.kind == FIELD:
-        return field_signed_distance(ground, x, y, z)
-    if ground.kind == MESH:
-        return mesh_signed_distance(ground, (x, y, z))
-    return smooth_signed_distance(ground, x, y, z)
+# One loop for each kind, so that a plane compiles no search over facets.
 
 
 @kernel
-def fill_signed_distances(ground, points, distances):
-    """Fill the signed distances [m], shape (n,), of points (n, 3)."""
+def fill_smooth_distances(ground, points, distances):
+    """Fill the signed distances [m], shape (n,), of points (n, 3) from planes or round ground."""
     for i in range(points.shape[0]):
-        distances[i] = signed_distance(ground, points[i, 0], points[i, 1], points[i, 2])
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        distances[i] = smooth_signed_distance(ground, x, y, z)
+
+
+@kernel
+def fill_field_distances(ground, points, distances):
+    """Fill the signed distances of points from a height field, likewise."""
+    for i in range(points.shape[0]):
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        distances[i] = field_signed_distance(ground, x, y, z)
+
+
+@kernel
+def fill_mesh_distances(ground, points, distances):
+    """Fill the signed distances of points from a mesh, likewise."""
+    for i in range(points.shape[0]):
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        distances[i] = mesh_signed_distance(ground, x, y, z)
+
+
+SIGNED_DISTANCE = {
+    PLANES: fill_smooth_distances,
+    ROUND: fill_smooth_distances,
+    FIELD: fill_field_distances,
+    MESH: fill_mesh_distances,
+}
 
 
 def addresses_of(kind: int) -> tuple[int, int, int]:
