@@ -79,7 +79,7 @@ setup(
         'ros': KILTED,
         'ros-jazzy': JAZZY,
         'demo': ['matplotlib>=3.6'],
-        'meshes': ['trimesh>=4.6'],  # ground from mesh files
+        'meshes': ['trimesh>=4.6', 'coacd>=1.0'],  # ground from mesh files, convex parts of meshes
         # python -m contact_sim.view
         'view': ['viser>=1.1', 'trimesh>=4.6', 'imageio-ffmpeg>=0.5'],
         'export': ['mcap>=1.2', 'pyarrow>=15.0'],  # of recordings

@@ -44,6 +44,8 @@ MOST, LARGEST_MOST = 32, 10_000
 """Contacts of bodies that a robot may have at once: the default, and the largest."""
 LEAST_CORNERS, MOST_CORNERS = 4, 32
 """Smallest allowed number of corners of a mesh: they enclose a volume; and the default."""
+MOST_PARTS = 64
+"""Largest number of convex parts of a mesh."""
 RIM_CORNERS = 16
 """Corners on each rim of a cylinder where it is a prism."""
 CLEAR = 1e-3
@@ -232,22 +234,24 @@ def solids_of(
     points: Iterable[ContactPoint] = (),
     most_corners: int = MOST_CORNERS,
     edge_radius: float = 0.0,
+    convex_parts: int = 1,
 ) -> tuple[Solid, ...]:
     """Return the collision geometry of all links as solids, and contact points elsewhere.
 
-    Of the corners of a mesh at most `most_corners` are kept; boxes have edges of `edge_radius` [m]
-    where they are thick enough.
+    A mesh becomes up to `convex_parts` hulls, of whose corners at most `most_corners` are kept;
+    boxes have edges of `edge_radius` [m] where they are thick enough.
     """
     geometries = collision_geometry(model, description, package_dirs) if description else {}
     solids = []
     for link, several in geometries.items():
         for geometry in several:
             joint, placement = str(model.names[geometry.joint]), geometry.placement
-            solid = solid_of(geometry.shape, geometry.name, link, joint, most_corners, edge_radius)
-            solids.append(replace(
-                solid, centre=tuple(placement.act(np.array(solid.centre)).tolist()),
-                rotation=tuple(placement.rotation.ravel().tolist()),
-            ))  # fmt: skip
+            for name, shape in parts_of_shape(geometry.shape, geometry.name, convex_parts):
+                solid = solid_of(shape, name, link, joint, most_corners, edge_radius)
+                solids.append(replace(
+                    solid, centre=tuple(placement.act(np.array(solid.centre)).tolist()),
+                    rotation=tuple(placement.rotation.ravel().tolist()),
+                ))  # fmt: skip
     solids += [
         Solid(point.name, point.frame, point.joint, (0.0, 0.0, 0.0), point.radius,
               tuple(point.offset.tolist()))
@@ -255,6 +259,33 @@ def solids_of(
         if point.radius > 0.0 and point.frame not in geometries
     ]  # fmt: skip
     return tuple(solids)
+
+
+def parts_of_shape(shape: Any, name: str, most: int) -> list[tuple[str, Any]]:
+    """Return names and shapes of the convex parts of a mesh, at most `most`; others as they are.
+
+    [Wei 2022] Approximate convex decomposition for 3D meshes with collision-aware concavity.
+    """
+    if most == 1 or not hasattr(shape, 'tri_indices'):
+        return [(name, shape)]
+    try:
+        import coacd
+    except ImportError as error:
+        raise InvalidInput(
+            f'convex_parts = {most}: coacd is not installed; pip install "contact_sim[meshes]"'
+        ) from error
+    coacd.set_log_level('error')
+    vertices = np.array(shape.vertices(), float)
+    triangles = np.array([list(shape.tri_indices(k)) for k in range(shape.num_tris)])
+    found = coacd.run_coacd(coacd.Mesh(vertices, triangles), max_convex_hull=most, seed=0)
+    return [(f'{name}_{k}', _Corners(np.asarray(part[0]))) for k, part in enumerate(found)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Corners:
+    """A convex part of a mesh."""
+
+    vertices: Array
 
 
 def solid_of(

@@ -20,6 +20,7 @@ from contact_sim._validation import (
     checked_fields,
     finite_array,
     real_number,
+    whole,
 )
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type, shown
 from contact_sim.robot._actuators import (
@@ -36,6 +37,7 @@ from contact_sim.robot._actuators import (
 from contact_sim.robot._collision_pairs import (
     LEAST_CORNERS,
     MOST_CORNERS,
+    MOST_PARTS,
     NO_COLLISIONS,
     Collisions,
     LinkPairs,
@@ -184,6 +186,7 @@ class RobotModel:
         links: Iterable[str] | None = None,
         most: int = MOST_CORNERS,
         edge_radius: float = 0.0,
+        convex_parts: int = 1,
     ) -> RobotModel:
         """Return the robot whose links touch the ground with their collision geometry.
 
@@ -192,14 +195,21 @@ class RobotModel:
                 collision geometry and are no feet.
             most: largest number of corners of the hull of a mesh; `approximations` has the error.
             edge_radius: boxes have edges of this radius [m]: they roll over them smoothly.
+            convex_parts: largest number of convex parts of a mesh. With 1 a mesh is its hull;
+                more need coacd. Contacts between links have the same parts.
 
         Raises:
-            InvalidInput: no URDF, a link that does not move or is a foot, too small a number.
+            InvalidInput: no URDF, a link that does not move or is a foot, too small a number,
+                parts without coacd.
             UnknownName: a link without collision geometry.
             RobotDescriptionError: a mesh that cannot be read, or without a convex hull.
         """
         if isinstance(most, bool) or not isinstance(most, int) or most < LEAST_CORNERS:
             raise InvalidInput(f'most = {shown(most)}: expected an integer >= {LEAST_CORNERS}')
+        if not 1 <= whole('convex_parts', convex_parts) <= MOST_PARTS:
+            raise InvalidInput(
+                f'convex_parts = {convex_parts}: expected an integer in [1, {MOST_PARTS}]'
+            )
         if not 0.0 <= real_number('edge_radius', edge_radius) < np.inf:
             raise InvalidInput(
                 f'edge_radius = {shown(edge_radius)} m: expected a finite value >= 0'
@@ -208,8 +218,9 @@ class RobotModel:
             raise InvalidInput('the robot was made without a URDF: no collision geometry is known')
         model = self.pinocchio_model
         solids = solids_of(
-            model, self.description, self.package_dirs, self.contact_points, most, edge_radius
-        )
+            model, self.description, self.package_dirs, self.contact_points, most, edge_radius,
+            convex_parts,
+        )  # fmt: skip
         feet = {point.frame for point in self.contact_points}
         grounded = grounded_solids(model, solids, links, feet)
         touching = dict.fromkeys(solid.frame for solid in solids if solid.name in set(grounded))
