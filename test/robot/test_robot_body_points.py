@@ -1,6 +1,7 @@
 """Solids of the body on the ground: their corners, and what they leave out."""
 
 import coal
+import manifold3d as m
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -8,9 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
-from contact_sim import InvalidInput, RobotDescriptionError, RobotModel, UnknownName, load_robot
+from contact_sim import (
+    InvalidInput,
+    RobotDescriptionError,
+    RobotModel,
+    Simulator,
+    UnknownName,
+    load_robot,
+)
 from contact_sim.robot._collision_pairs import RIM_CORNERS
 from contact_sim.robot._contact_points import RIM, corners_of, reach_beyond, spread
+from contact_sim.terrain import boxes
 
 INERTIA = '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'
 
@@ -243,3 +252,40 @@ def test_links_touch_the_ground_by_default_where_they_are_above_the_feet():
     low = load_robot(text, feet=['foot'])  # the block reaches below its foot
     assert low.collisions.grounded == ()
     assert any('block_0' in note for note in low.notes)
+
+
+def channel(path):
+    """Write a channel, a plate between two walls that are open to +z [m]."""
+    walls = [
+        m.Manifold.cube(size, True).translate(place)
+        for size, place in (
+            ((0.2, 0.1, 0.02), (0.0, 0.0, -0.05)),
+            ((0.02, 0.1, 0.12), (-0.09, 0.0, 0.0)),
+            ((0.02, 0.1, 0.12), (0.09, 0.0, 0.0)),
+        )
+    ]
+    mesh = m.Manifold.batch_boolean(walls, m.OpType.Add).to_mesh()
+    lines = [f'v {x} {y} {z}' for x, y, z in mesh.vert_properties[:, :3]]
+    lines += ['f {} {} {}'.format(*(triangle + 1)) for triangle in mesh.tri_verts]
+    path.write_text('\n'.join(lines), encoding='utf-8')
+    return load_robot(body(f'<mesh filename="{path}"/>', origin=''), body_contacts=False)
+
+
+@pytest.mark.parametrize(('parts', 'height'), [(1, 0.06), (8, -0.04)])
+def test_a_hollow_mesh_lets_a_rail_in_if_it_is_several_parts(parts, height, tmp_path):
+    """Upside down over a rail: its hull lies on the rims of the walls, else the plate on it."""
+    pytest.importorskip('coacd')
+    robot = channel(tmp_path / 'channel.obj').with_body_contacts(convex_parts=parts)
+    assert (len(robot.collisions.grounded) > 2) == (parts > 1)
+    sim = Simulator(robot, terrain=boxes([[-0.05, -1.0, -0.5]], [[0.05, 1.0, 0.0]]))
+    sim.reset(np.array([0.0, 0.0, height + 1e-3, 1.0, 0.0, 0.0, 0.0]))
+    for _ in range(100):
+        report = sim.step([])
+    assert report.q[2] == pytest.approx(height, abs=1e-4)
+    assert np.abs(report.v).max() < 1e-3
+
+
+@pytest.mark.parametrize('parts', [0, -1, 65])
+def test_numbers_of_parts_that_cannot_be_are_refused(parts):
+    with pytest.raises(InvalidInput, match=f'convex_parts = {parts}'):
+        contacts('<box size="0.2 0.4 0.6"/>', convex_parts=parts)
