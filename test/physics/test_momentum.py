@@ -156,12 +156,10 @@ def test_impulses_are_the_momentum_in_every_step(model):
     state = momentum_of(robot, sim.q, sim.v)
     for report in stand_one_by_one(sim, 200):
         (P, L, c), (P_end, L_end, c_end) = state, momentum_of(robot, sim.q, sim.v)
-        record, force = report.record, report.contacts.force
+        record, force = report.record, report.record.contact_force
         touching = record.active.any()
-        # forces act halfway between foot and ground
-        points = slice(len(force))
-        gap, normal = record.gap_start[points, None], record.frame_start[points, 2]
-        at = record.position_start[points] - 0.5 * gap * normal
+        # forces act halfway between foot, or body, and ground
+        at = record.position_start - 0.5 * record.gap_start[:, None] * record.frame_start[:, 2]
         # in flight gravity acts along the way, in contact where all impulses act: at the start
         centre = c if touching else 0.5 * (c + c_end)
         moment = np.cross(at - c, force).sum(axis=0) + np.cross(centre - c, mass * GRAVITY)
