@@ -25,7 +25,7 @@ def compare_with_drake(name, model, tolerance, **materials):
     pytest.importorskip('pydrake.multibody.plant', reason='the peer Drake is not installed')
     from drake_peer import DrakePeer
 
-    original = load_robot(name)
+    original = load_robot(name, body_contacts=False)  # as the peer has it
     robot = without_dry_friction(original)
     sim = Simulator(robot, model, friction=FRICTION, time_step=H)
     peer = DrakePeer(robot, FRICTION, H, **materials)

@@ -26,7 +26,9 @@ class Twin:
     """The same robot here and in MuJoCo, which solves to the last digit."""
 
     def __init__(self, name, model, friction=FRICTION):
-        self.robot = robot = load_robot(name).with_actuators(velocity_limit=np.inf)  # it has none
+        # as the peer has it: feet only, no limits of velocity
+        robot = load_robot(name, body_contacts=False).with_actuators(velocity_limit=np.inf)
+        self.robot = robot
         self.sim = Simulator(robot, model, friction=friction, time_step=TIME_STEP)
         self.peer = MujocoPeer(robot, friction, TIME_STEP)
         self.model, self.data = self.peer.model, self.peer.data
