@@ -8,9 +8,10 @@ through the impulse transfer, the plastic impact of E12; restitution has no plac
 feet (solo8, stretched legs, four corners of a box) share the impulse with least norm.
 
 Which feet are held is detected, or given by name or index. Detected feet enter when they would
-sink in, or earlier, `touch_gap` over the ground; there they are held at their height. With
-`release` they leave when the ground would have to pull with more than `release_force`, and come
-back when they sink in, or by `touch_gap` once they have been above it.
+sink in, or earlier, `touch_gap` over the ground; there they are held at their height. Links that
+are no feet enter when they would sink in beside the held feet. With `release` they leave when the
+ground would have to pull with more than `release_force`, and come back when they sink in, or by
+`touch_gap` once they have been above it.
 
 The law has neither a cone nor a sign, so its forces may be ones that no ground can exert. The
 status of the step tells: the stance pulls on the ground, leaves the friction cone, or lets a
@@ -212,10 +213,13 @@ def solve_null_space(data):
         return
     state, uses_bias, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
     old, baumgarte = np.empty(nc), law[USES_BAUMGARTE] != 0.0
-    # state of each foot at the start, from the memory and from whether it would close
+    # state of each foot at the start, from the memory and from whether it would close; a link
+    # over the ground that would close without the feet need not do so with them
+    row_of, feet = integers(data, f.ROW_OF), 3 * integers(data, f.LEAF_DOF).shape[0]
     for i in range(nc):
         old[i] = memory[i, STATE] % GIVEN
-        state[i] = initial_state(i, given, gap, g[3 * i + 2] < 0.0, memory, law[TOUCH_GAP])
+        closing = g[3 * i + 2] < 0.0 and (row_of[3 * i] < feet or gap[i] <= 0.0)
+        state[i] = initial_state(i, given, gap, closing, memory, law[TOUCH_GAP])
     code, total, rounds, slack = CONVERGED, 0, 0, np.zeros(2)
     w, work, constrained = np.empty(n), cone_work_of(data), has_bilateral(data)
     # solve, then change the set of held feet until nothing sinks or is pulled too much

@@ -276,7 +276,9 @@ def parts_of_shape(shape: Any, name: str, most: int) -> list[tuple[str, Any]]:
         ) from error
     coacd.set_log_level('error')
     vertices = np.array(shape.vertices(), float)
-    triangles = np.array([list(shape.tri_indices(k)) for k in range(shape.num_tris)])
+    triangles = np.array(
+        [[shape.tri_indices(k)[e] for e in range(3)] for k in range(shape.num_tris)]
+    )
     found = coacd.run_coacd(coacd.Mesh(vertices, triangles), max_convex_hull=most, seed=0)
     return [(f'{name}_{k}', _Corners(np.asarray(part[0]))) for k, part in enumerate(found)]
 
