@@ -167,7 +167,8 @@ def test_height_is_where_the_distance_changes_its_sign(place, ulps, power):
     x, y, _ = moved(point, ulps)
     rim = inside_rim((x, y), mesh)
     assume(rim >= 0.0)
-    z, room = ground.height(x, y), 2e-9 * size
+    # within 2e-8 m of a corner at a wall the sign may be that of the other side
+    z, room = ground.height(x, y), 3e-8 * size
     above, on, below = ground.signed_distance(
         [[x, y, z + 10.0**power], [x, y, z], [x, y, z - 10.0**power]]
     )
