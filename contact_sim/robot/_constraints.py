@@ -556,6 +556,8 @@ class ClosedLoops:
             raise InvalidInput(f'{place}: {self._worst(error)}: start where it holds')
 
     def _worst(self, error: Array) -> str:
+        if not len(error):
+            return 'no constraint is left'  # only limits of positions are missed
         k = int(np.abs(error).argmax())
         return f'constraint {self._owners[k]}: {abs(error[k]):.3g} m or rad'
 
