@@ -557,7 +557,7 @@ class ClosedLoops:
 
     def _worst(self, error: Array) -> str:
         if not len(error):
-            return 'no constraint is left'  # only limits of positions are missed
+            return 'errors of no constraint'  # only limits of positions are missed
         k = int(np.abs(error).argmax())
         return f'constraint {self._owners[k]}: {abs(error[k]):.3g} m or rad'
 
