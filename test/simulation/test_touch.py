@@ -8,7 +8,7 @@ import pytest
 from contact_sim import InvalidInput, Planes, Simulator, UnknownName, load_robot
 from contact_sim.simulation._report import TouchGuard
 from contact_sim.testing._trial import TrajectoryFailure
-from contact_sim.topics._robot_topics import touching_links
+from contact_sim.topics._robot_topics import published_links
 
 GO1 = load_robot('go1')
 BODY = GO1.with_body_contacts(['trunk', 'FL_calf', 'RL_thigh'], most=8)
@@ -67,7 +67,7 @@ def test_a_trial_ends_with_the_reason(trial):
 
 
 def test_links_have_the_solids_of_their_geometry():
-    links = touching_links(BODY)
+    links = published_links(BODY)
     assert [link.name for link in links] == ['trunk', 'FL_calf', 'RL_thigh']
     solids = [solid.frame for solid in BODY.collisions.solids]
     trunk, thigh = solids.index('trunk'), solids.index('RL_thigh')
