@@ -10,7 +10,9 @@ from hypothesis import settings
 from interpreted import interpreted
 
 # A first call may compile a kernel, and a shared machine may pause: time is no failure here.
-settings.register_profile('contact_sim', deadline=None)
+# Every run tries the same examples; others with `pytest --hypothesis-profile explore`.
+settings.register_profile('contact_sim', deadline=None, derandomize=True, database=None)
+settings.register_profile('explore', deadline=None)
 settings.load_profile('contact_sim')
 
 pytest_plugins = ['contact_sim.testing']
