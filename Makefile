@@ -13,8 +13,9 @@ DEMO ?= stance
 PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
-# These look only at the sources, or need colcon, the linters or MuJoCo.
-LEFT_OUT := $(foreach name,architecture packaging wheel manifest launch benchmarks,--ignore=test/project/test_$(name).py)
+# These look only at the sources, or need colcon, the linters or MuJoCo; or ask the same calls again.
+LEFT_OUT := $(foreach name,architecture packaging wheel manifest launch benchmarks which_model,--ignore=test/project/test_$(name).py) \
+    $(foreach name,fuzz gallery textbook,--ignore=test/$(name)) --ignore=test/physics/test_symmetry.py
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 REAL_TIME := test/ros/process
 # Quiet: setuptools warns that an editable installation is editable.

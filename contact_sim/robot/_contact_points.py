@@ -196,6 +196,8 @@ MOST = 16
 SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
 SUM_WEIGHT = 1e4
 """Weight of the condition that convex weights add up to 1; the distances are at most 1."""
+OVER_FACE = 1e-12
+"""Height up to which a point is in the plane of a face of a hull [m]."""
 
 
 @dataclass(frozen=True)
@@ -292,8 +294,14 @@ def _beyond_faces(kept: Array, corners: Array) -> Array:
 
 def reach_beyond(kept: Array, corners: Array) -> float:
     """Return the largest distance of corners (n, 3) from the convex hull of those kept [m]."""
-    outside = corners[_beyond_faces(kept, corners) > 0.0]
-    return max((_distance(kept, corner) for corner in outside), default=0.0)
+    faces = ConvexHull(kept).equations
+    heights = corners @ faces[:, :3].T + faces[:, 3]
+    outside = heights.max(axis=1) > 0.0
+    corners, height = corners[outside], heights[outside].max(axis=1)
+    feet = corners - height[:, None] * faces[heights[outside].argmax(axis=1), :3]
+    over_face = np.all(feet @ faces[:, :3].T + faces[:, 3] <= OVER_FACE, axis=1)
+    others = (_distance(kept, corner) for corner in corners[~over_face])
+    return float(max(height[over_face].max(initial=0.0), max(others, default=0.0)))
 
 
 def _distance(kept: Array, point: Array) -> float:

@@ -147,24 +147,27 @@ def has_floating_base(model: pin.Model) -> bool:
 
 def lowest_heights(model: pin.Model, contact_points: Sequence[ContactPoint], q: Array) -> Array:
     """Return the height of the lowest point of each contact sphere at `q` [m], shape (nc,)."""
+    if not contact_points:
+        return np.zeros(0)
     data = model.createData()
     pin.forwardKinematics(model, data, q)
-    return np.array(
-        [
-            data.oMi[model.getJointId(point.joint)].act(point.offset)[2] - point.radius
-            for point in contact_points
-        ]
-    )
+    joints = {point.joint for point in contact_points}
+    place = {name: data.oMi[model.getJointId(name)] for name in joints}
+    up = {name: M.rotation[2].copy() for name, M in place.items()}
+    height = {name: M.translation[2] for name, M in place.items()}
+    offsets = np.array([point.offset for point in contact_points])
+    turned = np.einsum('ij,ij->i', [up[point.joint] for point in contact_points], offsets)
+    lift = np.array([height[point.joint] - point.radius for point in contact_points])
+    return np.asarray(turned + lift)
 
 
 def placed_on_ground(model: pin.Model, contact_points: Sequence[ContactPoint], q: Array) -> Array:
     """Return `q` with the base moved along world z so that the lowest point touches z = 0."""
     placed = q.copy()
-    carried = [  # feet of a second free body in the same model do not count
-        point
-        for point in contact_points
-        if ROOT in list(model.supports[model.getJointId(point.joint)])
-    ]
+    joints = {point.joint for point in contact_points}
+    moved = {name for name in joints if ROOT in list(model.supports[model.getJointId(name)])}
+    # feet of a second free body in the same model do not count
+    carried = [point for point in contact_points if point.joint in moved]
     if not has_floating_base(model) or not carried:
         return placed
     world_to_root = model.jointPlacements[ROOT]  # a name of its own: rotation is a view of it

@@ -1,5 +1,7 @@
 """Contacts between solids against coal, and against the motion of their bodies."""
 
+from functools import cache
+
 import coal
 import numpy as np
 import pinocchio as pin
@@ -60,32 +62,46 @@ def cylinder(radius, half):
     return Solid('cylinder', 'link', 'joint', size, cylinder=(radius, half))
 
 
-def shape_of(size):
+@cache
+def shape_of(half, radius, corners, cylinder):
     """Return a solid as a shape of coal, and its radius where that does not have it."""
-    one = solid(size)
-    if one.cylinder:
-        return coal.Cylinder(one.cylinder[0], 2.0 * one.cylinder[1]), 0.0
-    if one.corners:
+    if cylinder:
+        return coal.Cylinder(cylinder[0], 2.0 * cylinder[1]), 0.0
+    if corners:
         points = coal.StdVec_Vec3s()
-        points.extend([np.array(corner) for corner in one.corners])
-        return coal.ConvexBase.convexHull(points, False, 'Qt'), one.radius
-    if one.half[0] > 0.0:
-        return coal.Box(*(2.0 * x for x in one.half)), one.radius
-    if one.half[2] > 0.0:
-        return coal.Capsule(one.radius, 2.0 * one.half[2]), 0.0
-    return coal.Sphere(one.radius), 0.0
+        points.extend([np.array(corner) for corner in corners])
+        return coal.ConvexBase.convexHull(points, False, 'Qt'), radius
+    if half[0] > 0.0:
+        return coal.Box(*(2.0 * x for x in half)), radius
+    if half[2] > 0.0:
+        return coal.Capsule(radius, 2.0 * half[2]), 0.0
+    return coal.Sphere(radius), 0.0
 
 
 def row_of(M):
     return [*M.rotation.ravel('F'), *M.translation]
 
 
+@cache
+def numbers_of(*outlines):
+    """Return shapes, where each begins, and scratch for their edges, of (half, radius, ...)."""
+    solids = [
+        Solid('a', 'link', 'joint', half, radius, corners=corners, cylinder=cylinder)
+        for half, radius, corners, cylinder in outlines
+    ]
+    shapes, begin = shapes_of(solids)
+    return shapes, begin, np.zeros((2 * most_edges(shapes, begin), CANDIDATE_NUMBERS))
+
+
+def outline(one):
+    return one.half, one.radius, one.corners, one.cylinder
+
+
 def detect(place, solids, pool):
     """Search the pair of two solids, each an island of its own."""
     size = np.array([[*one.half, one.radius] for one in solids])
     reach = np.array([one.reach for one in solids])
-    shapes, begin = shapes_of(solids)
-    scratch = np.zeros((2 * most_edges(shapes, begin), CANDIDATE_NUMBERS))
+    shapes, begin, scratch = numbers_of(*map(outline, solids))
     pairs, islands = np.array([0, 1, -1, -1, -1]), np.arange(2)
     assert len(pairs) == PAIR_NUMBERS
     solids = place, size, reach, islands, shapes, begin, scratch
@@ -118,7 +134,7 @@ def distance_and_normal(sizes, placements):
     """Return those of coal, the normal out of the second solid."""
     given, rounding, result = [], 0.0, coal.DistanceResult()
     for size, M in zip(sizes, placements, strict=True):
-        shape, radius = shape_of(size)
+        shape, radius = shape_of(*outline(solid(size)))
         given += [shape, coal.Transform3s(M.rotation, M.translation)]
         rounding += radius
     distance = coal.distance(*given, coal.DistanceRequest(), result)

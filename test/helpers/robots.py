@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from contact_sim import ContactPoint, RobotModel, Simulator
+from contact_sim import ContactPoint, RobotModel, Simulator, load_robot
 from contact_sim.simulation._report import StepReport
 
 FREE_FLYER = 'root_joint'
@@ -133,3 +133,18 @@ def centre_of_mass_acceleration(robot: RobotModel, report: StepReport) -> np.nda
         robot.pinocchio_model, data, record.q_start, record.v_start, report.acceleration
     )
     return np.array(data.acom[0])
+
+
+def held(geometry: str, place: str = '0 0 0', turn: str = '0 0 0') -> RobotModel:
+    """Return a body of this geometry that is fixed to the world, with a wheel at rest."""
+    inertial = (
+        '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        '</inertial>'
+    )
+    return load_robot(
+        f'<robot name="held"><link name="body"><collision><origin xyz="{place}" rpy="{turn}"/>'
+        f'<geometry>{geometry}</geometry></collision></link><link name="wheel">{inertial}</link>'
+        '<joint name="axle" type="continuous"><parent link="body"/><child link="wheel"/>'
+        '<axis xyz="0 0 1"/></joint></robot>',
+        floating_base=False,
+    )

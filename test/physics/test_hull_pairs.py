@@ -4,6 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from hulls import about_centre, loose_hull
+from robots import held
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
@@ -244,21 +245,6 @@ def test_colliding_hulls_keep_momentum_and_gain_no_energy(model):
         np.testing.assert_allclose(momentum()[1], before[1], atol=2e-3)
         assert largest <= energy * (1.0 + (1e-3 if model == 'ncp' else 1e-6))
     assert met >= 4
-
-
-def held(geometry, place, turn):
-    """Return a body of this geometry that is fixed to the world, with a wheel at rest."""
-    inertial = (
-        '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
-        '</inertial>'
-    )
-    return load_robot(
-        f'<robot name="held"><link name="body"><collision><origin xyz="{place}" rpy="{turn}"/>'
-        f'<geometry>{geometry}</geometry></collision></link><link name="wheel">{inertial}</link>'
-        '<joint name="axle" type="continuous"><parent link="body"/><child link="wheel"/>'
-        '<axis xyz="0 0 1"/></joint></robot>',
-        floating_base=False,
-    )
 
 
 @pytest.mark.parametrize('model', RIGID)

@@ -1,5 +1,7 @@
 """Robots that stand, slide and stay: the figures the product is judged by."""
 
+from functools import cache
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -13,6 +15,8 @@ from contact_sim.step._workspace import SLIP
 GRAVITY = 9.81
 SLOPE = np.deg2rad(20.0)
 TERRAINS = {'plane': 'plane', 'slope': InclinedPlane(SLOPE)}
+
+load_robot = cache(load_robot)
 
 
 @pytest.mark.parametrize(

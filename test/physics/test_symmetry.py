@@ -45,9 +45,9 @@ def symmetric_solo12():
     return replace(robot, pinocchio_model=model)
 
 
-def trot_targets(robot, time, period, lift):
+def trot_targets(robot, pose, time, period, lift):
     """Return joint positions of diagonal legs that are drawn in by turns, without feedback."""
-    target = robot.joint_positions(robot.reference_configuration('standing'))
+    target = pose.copy()
     bend = {'HFE': lift, 'KFE': 2.0 * lift}
     for k, name in enumerate(robot.joint_names):
         phase = 0.0 if name[:2] in ('FL', 'HR') else np.pi
@@ -70,8 +70,9 @@ def trot(robot, law, period, lift, friction, steps=1500):
     """Return the largest asymmetry of an open-loop trot, seen every 5 steps."""
     sim = Simulator(robot, law, friction=friction)
     (kp, kd), zeros, worst = robot.default_gains, np.zeros(12), 0.0
+    pose = robot.joint_positions(robot.reference_configuration('standing'))
     for k in range(steps):
-        target = trot_targets(robot, sim.time, period, lift)
+        target = trot_targets(robot, pose, sim.time, period, lift)
         sim.follow(JointCommand(target, zeros, zeros, kp, kd), 1)
         if k % 5 == 4:
             worst = max(worst, asymmetry(robot, sim.q))

@@ -1,5 +1,7 @@
 """Robots are put on every ground so that their lowest foot touches it."""
 
+from functools import cache
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -27,6 +29,8 @@ WIDE = {
     'slope': InclinedPlane(0.3, 0.4),
     'plane': Plane((0.1, 0.2, 1.0), 0.3),
 }
+
+load_robot = cache(load_robot)
 
 
 def gaps(robot, terrain, q):

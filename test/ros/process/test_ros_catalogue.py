@@ -1,4 +1,4 @@
-"""Every robot of the catalogue on every terrain in the node, under every contact model in turn."""
+"""Every robot of the catalogue in the node, under every contact model in turn."""
 
 import threading
 import time
@@ -57,8 +57,10 @@ def running_node(context, **chosen):
         node.destroy_node()
 
 
-@pytest.mark.parametrize('terrain', TERRAINS)
-@pytest.mark.parametrize('name', robots())
+@pytest.mark.parametrize(
+    ('name', 'terrain'),
+    [(name, list(TERRAINS)[k % len(TERRAINS)]) for k, name in enumerate(robots())],
+)
 def test_every_robot_runs_in_the_node_under_every_model(context, name, terrain):
     with running_node(context, robot=name, **{'terrain.type': terrain}) as node:
         height = node.sim.standing_configuration()[2]
@@ -72,8 +74,8 @@ def test_every_robot_runs_in_the_node_under_every_model(context, name, terrain):
         assert node.sim.q[2] == pytest.approx(height, rel=0.2)
 
 
-@pytest.mark.parametrize('name', textbook_systems())
-def test_every_system_of_the_textbook_runs_in_the_node(context, name):
+@pytest.mark.parametrize('name', textbook_systems()[::3])
+def test_systems_of_the_textbook_run_in_the_node(context, name):
     """As robot:=cart_pendulum starts it: fixed where the catalogue says so, from its pose."""
     with running_node(context, robot=name) as node:
         start = node.sim.standing_configuration()

@@ -268,7 +268,7 @@ def test_sigint_during_the_first_compilation_ends_the_node(tmp_path, monkeypatch
         assert time.monotonic() < deadline
         time.sleep(0.1)
     process.handle.send_signal(signal.SIGINT)
-    assert process.handle.wait(30.0) == 0
+    assert process.handle.wait(90.0) == 0  # a kernel that is being compiled is finished first
     said = process.output()
     assert 'Traceback' not in said
     assert 'Exception ignored' not in said
