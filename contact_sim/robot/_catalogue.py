@@ -124,7 +124,28 @@ def _system(name: str, **values: Any) -> CatalogueEntry:
     )
 
 
+def _voussoirs(count: int) -> tuple[Solid, ...]:
+    """Return the blocks of an arch, each about its centre of mass, z away from the middle."""
+    inner, outer, depth = 0.20026884056068295, 0.24477302735194587, 0.1  # half sizes [m]
+    low, high = -0.10074255092545514, 0.09424303151090974
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    ends = ((inner, -half), (outer, half))
+    corners = tuple((s * x, y, z) for x, z in ends for y in (-depth, depth) for s in (-1, 1))
+    return tuple(
+        Solid(
+            f'block_{k}_0',
+            f'block_{k}',
+            f'place_{k}',
+            (outer, depth, half),
+            centre=(0.0, 0.0, middle),
+            corners=corners,
+        )
+        for k in range(count)
+    )
+
+
 _SYSTEMS: dict[str, CatalogueEntry] = {
+    'arch': _system('arch', actuated_joints=(), solids=_voussoirs(7)),
     'bead': _system('bead', actuated_joints=(), standing={'x': 1.0}),
     'bouncing_ball': _system('bouncing_ball', feet=('ball',), floating_base=True),
     'box_on_corners': _system(

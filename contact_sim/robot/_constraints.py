@@ -513,9 +513,10 @@ class ClosedLoops:
             if not beyond:
                 return found
             outside = outside or beyond
-        reason = f'{self._worst(self.error(found))} are left near it'
         if outside:
             reason = f'the constraints are met near it only with {outside}'
+        else:
+            reason = f'{self._worst(self.error(found))} are left near it'
         raise InvalidInput(
             f'{place}: {reason}; name a pose of all joints in which the constraints are met'
         )
@@ -556,8 +557,6 @@ class ClosedLoops:
             raise InvalidInput(f'{place}: {self._worst(error)}: start where it holds')
 
     def _worst(self, error: Array) -> str:
-        if not len(error):
-            return 'errors of no constraint'  # only limits of positions are missed
         k = int(np.abs(error).argmax())
         return f'constraint {self._owners[k]}: {abs(error[k]):.3g} m or rad'
 

@@ -5,8 +5,8 @@ import pinocchio as pin
 import pytest
 from hulls import about_centre, loose_hull
 from robots import held
-from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
+from textbook.arch import DENSITY, DEPTH, FRICTION, joints, least_thickness
 
 from contact_sim import (
     Compliant,
@@ -374,61 +374,6 @@ def test_recordings_and_worlds_with_hulls_are_equal_to_the_bit(tmp_path):
 
 # An arch of blocks, against limit analysis.
 
-RADIUS, DEPTH, DENSITY, ROUGH = 1.0, 0.2, 1000.0, 0.9
-"""Middle radius, depth [m], density [kg/m³] of a semicircular arch, and friction of its joints:
-it falls by hinges, not by sliding."""
-
-
-def joints(count, thickness):
-    """Return the inner and outer ends (count + 1, 2) of the joints of an arch."""
-    angle = np.linspace(0.0, np.pi, count + 1)
-    ring = np.column_stack([np.cos(angle), np.sin(angle)])
-    return (RADIUS - 0.5 * thickness) * ring, (RADIUS + 0.5 * thickness) * ring
-
-
-def bears_itself(count, thickness):
-    """Return whether forces exist that hold every block: pushes at both ends of every joint.
-
-    [Livesley 1978] Limit analysis of structures formed from rigid blocks.
-    """
-    inner, outer = joints(count, thickness)
-    balance, load = np.zeros((3 * count, 4 * count + 4)), np.zeros(3 * count)
-    for k in range(count):
-        outline = np.array([inner[k], outer[k], outer[k + 1], inner[k + 1]])
-        following = np.roll(outline, -1, axis=0)
-        parts = outline[:, 0] * following[:, 1] - outline[:, 1] * following[:, 0]
-        centre = ((outline + following) * parts[:, None]).sum(axis=0) / (3.0 * parts.sum())
-        load[3 * k + 1] = 0.5 * parts.sum()
-        for joint, sign in ((k, 1.0), (k + 1, -1.0)):
-            angle = np.pi * joint / count
-            push = sign * np.array([-np.sin(angle), np.cos(angle)])
-            shear = sign * np.array([np.cos(angle), np.sin(angle)])
-            for end, place in enumerate((inner[joint], outer[joint])):
-                for column, way in ((end, push), (2 + end, shear)):
-                    balance[3 * k : 3 * k + 2, 4 * joint + column] = way
-                    x, y = place - centre
-                    balance[3 * k + 2, 4 * joint + column] = x * way[1] - y * way[0]
-    slides = np.zeros((4 * count + 4, 4 * count + 4))
-    for joint in range(count + 1):
-        for end in range(2):
-            for row, side in ((0, 1.0), (1, -1.0)):
-                place = slides[4 * joint + 2 * end + row]
-                place[4 * joint + 2 + end], place[4 * joint + end] = side, -ROUGH
-    found = linprog(
-        np.zeros(4 * count + 4), slides, np.zeros(4 * count + 4), balance, load,
-        [(0, None), (0, None), (None, None), (None, None)] * (count + 1),
-    )  # fmt: skip
-    return found.status == 0
-
-
-def least_thickness(count):
-    """Return the thickness from which an arch bears itself [m], by bisection."""
-    falls, stands = 0.02, 0.3
-    while stands - falls > 1e-7:
-        middle = 0.5 * (falls + stands)
-        falls, stands = (falls, middle) if bears_itself(count, middle) else (middle, stands)
-    return stands
-
 
 def arch(count, thickness, model):
     """Return an arch of loose blocks on the ground, at rest."""
@@ -441,13 +386,9 @@ def arch(count, thickness, model):
         bodies[f'b{k}'] = loose_hull(corners, DENSITY * volume)
         poses[f'b{k}'] = at(*(corners - about_centre(corners)[0]).mean(axis=0))
     both = joined(bodies, against_each_other=True, most=16 * count)
-    sim = Simulator(both, model, friction=ROUGH)
+    sim = Simulator(both, model, friction=FRICTION)
     sim.reset(np.concatenate(list(poses.values())))
     return sim
-
-
-def test_limit_analysis_finds_the_thickness_of_milankovitch():
-    assert least_thickness(99) == pytest.approx(0.1075, abs=2e-4)
 
 
 @pytest.mark.parametrize('count', [7, 9])
