@@ -247,8 +247,15 @@ def thrown(sim: Simulator, name: str, seed: int) -> tuple[Array, Array]:
     reach = 0.5 if name in ROBOTS else 0.15
     around = [(a, b) for a in (-reach, 0.0, reach) for b in (-reach, 0.0, reach)]
     top = max(0.0, *(sim.terrain.height(place[0] + a, place[1] + b) for a, b in around))
-    q[2 : (21 if name == 'stack' else 3) : 7] += top - low + rng.uniform(0.0, 0.02)
-    return q, v
+    heights = slice(2, 21 if name == 'stack' else 3, 7)
+    q[heights] += top - low + rng.uniform(0.0, 0.02)
+    while True:  # an edge of the ground may be in a body whose corners are all above it
+        sim.reset(q, v)
+        pairs = sim.step(np.zeros(robot.n_joints)).pairs
+        depth = -float(pairs.gap[pairs.on_ground].min(initial=0.0))
+        if depth <= 0.0:
+            return q, v
+        q[heights] += depth + 1e-3
 
 
 def drops(name: str, ground: str, law: str, first: int, last: int, seconds: float) -> Row:
