@@ -9,26 +9,34 @@ Three decorators:
     pointer    compiled once, and called by kernels through its address
 
 Compiled kernels are cached on disk by a hash of their module and of all modules of this package
-that it imports. numba's own cache looks only at the file of the outermost function, so it would
-keep an old version of a kernel or constant that lives elsewhere.
+that it imports, of the versions of numba and NumPy, and of the processor. numba's own cache looks
+only at the file of the outermost function, so it would keep an old version of a kernel or constant
+that lives elsewhere; and it looks at the path of that file, so each installation would compile
+anew.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
+import time
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache, cached_property, partial, update_wrapper
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
+from llvmlite import binding
 from numba import types
-from numba.core import cgutils
+from numba.core import caching, cgutils, sigutils
+from numba.core.ccallback import CFunc
 from numba.core.cgutils import ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
@@ -303,12 +311,113 @@ def progress(modules: Iterable[str]) -> tuple[int, int]:
 @cache
 def cache_folder(module: str) -> str:
     """Return the folder for the kernels of a module of this package."""
-    digest = hashlib.sha256(numba.__version__.encode())
+    processor = f'{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}'
+    digest = hashlib.sha256(f'{numba.__version__} {np.__version__} {processor}'.encode())
     for name in sorted(_reached([module])):
         digest.update(_source(name)[0])
     chosen = os.environ.get('NUMBA_CACHE_DIR')
     home = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'contact_sim'
     return str((Path(chosen) if chosen else home) / f'kernels-{digest.hexdigest()[:12]}')
+
+
+class KernelLocator(caching._CacheLocator):  # type: ignore[misc]
+    """Where numba finds a compiled kernel: the name of the folder says what it is made of."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        self._folder = cache_folder(_module(function))
+        self._py_file, self._lineno = file, function.__code__.co_firstlineno
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return self._folder
+
+    def get_source_stamp(self) -> None:
+        """Return nothing: the folder of other sources is another one."""
+
+    def get_disambiguator(self) -> str:
+        """Return what distinguishes functions of one name in a module."""
+        return str(self._lineno)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> KernelLocator:
+        """Return the locator of a function."""
+        return cls(function, file)
+
+
+class KernelFiles(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    """How numba writes compiled kernels."""
+
+    _locator_classes = (KernelLocator,)
+
+
+class KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    """The compiled versions of a kernel on disk.
+
+    Processes that need the same one at once compile it once: the others wait for the first.
+    """
+
+    _impl_class = KernelFiles
+    _lock: int | None = None
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Return the version for these types, or None: then it is to be compiled and saved."""
+        found = self._load(signature, target_context)
+        if found is None:
+            self._wait()
+            found = self._load(signature, target_context)
+            if found is not None:
+                self._end()
+        return found
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        """Save the version for these types."""
+        try:
+            super().save_overload(signature, data)
+        except OSError:
+            _warn_once(str(Path(self._cache_path).parent))
+        finally:
+            self._end()
+
+    def _load(self, signature: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(signature, target_context)
+        except OSError:
+            _warn_once(str(Path(self._cache_path).parent))
+            return None
+
+    def _wait(self) -> None:
+        """Wait until no other process compiles it; it is compiled anyway after `LONGEST_WAIT`."""
+        try:
+            Path(self._cache_path).mkdir(parents=True, exist_ok=True)
+            file = Path(self._cache_path, f'{self._impl.filename_base}.lock')
+            self._lock = os.open(file, os.O_CREAT | os.O_WRONLY)
+        except OSError:
+            return  # said when it is saved
+        end = time.monotonic() + LONGEST_WAIT
+        while time.monotonic() < end:
+            with suppress(OSError):
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(0.02)
+
+    def _end(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+LONGEST_WAIT = 300.0
+"""How long a process waits for another one that compiles the same kernel [s]."""
+
+
+@cache
+def _warn_once(folder: str) -> None:
+    warnings.warn(
+        f'compiled kernels cannot be kept in {folder}, so that every process compiles them anew: '
+        'set NUMBA_CACHE_DIR to a folder that can be written',
+        RuntimeWarning,
+        stacklevel=1,
+    )
 
 
 class Kernel:
@@ -374,8 +483,11 @@ class Pointer:
 
     @cached_property
     def _callback(self) -> Any:
-        with _cached_in(_module(self._function)):
-            return numba.cfunc(self._signature, cache=True, **OPTIONS)(self._function)
+        arguments, result = sigutils.normalize_signature(self._signature)
+        made = CFunc(self._function, (arguments, result), {}, OPTIONS)
+        made._cache = KernelCache(self._function)
+        made.compile()
+        return made
 
 
 def pointer(signature: Any) -> Callable[[Callable[..., None]], Pointer]:
@@ -404,15 +516,6 @@ def _module(function: Callable[..., Any]) -> str:
 
 def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
     """Return the function compiled for calls from Python."""
-    with _cached_in(_module(function)):
-        return numba.njit(cache=True, nogil=nogil, no_cfunc_wrapper=True, **OPTIONS)(function)
-
-
-@contextmanager
-def _cached_in(module: str) -> Iterator[None]:
-    """Let numba cache functions declared in this context in the folder of a module."""
-    chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder(module)
-    try:
-        yield
-    finally:
-        numba.config.CACHE_DIR = chosen
+    made = numba.njit(nogil=nogil, no_cfunc_wrapper=True, **OPTIONS)(function)
+    made._cache = KernelCache(function)
+    return made
