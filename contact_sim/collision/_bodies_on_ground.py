@@ -134,14 +134,14 @@ UPRIGHT_RIM = 1e-9  # sine of the tilt of a cylinder below which its rim has no 
 
 
 @kernel
-def keep_contacts_with_ground(ground, solid, shape, distance, near, edges, pool, key):
+def keep_contacts_with_ground(ground, solid, shape, top, near, edges, pool, key):
     """Store the contacts of a solid with the ground.
 
     Args:
         ground: a `Ground`.
         solid: its axes and centre in world, see `solid_at`.
         shape: its numbers, see `shape_numbers`, shape (any,).
-        distance: that of the ground from its centre [m].
+        top: height that no ground with facets under the solid exceeds, or infinity [m].
         near: largest gap [m].
         edges: edges of the ground within its bounding sphere, see `find_edges`.
         pool: the slots, see `clear_pool`.
@@ -158,7 +158,7 @@ def keep_contacts_with_ground(ground, solid, shape, distance, near, edges, pool,
     if ground.kind != FIELD and ground.kind != MESH:
         keep_on_round(ground, solid, shape, near, pool, key)
         return
-    keep_corners(ground, solid, shape, distance, near, pool, key)
+    keep_corners(ground, solid, shape, top, near, pool, key)
     # a sphere has no edges: its centre finds those of the ground
     for e in range(int(edges[MOST_EDGES, 0]) if shape[1] > 0.0 else 0):
         if shape[2] > 0.0:
@@ -249,21 +249,21 @@ def keep_ellipsoid(ground, solid, shape, near, pool, key):
 
 
 @kernel
-def keep_corners(ground, solid, shape, away, near, pool, key):
-    """Store the contacts of the corners, spheres of the radius of the solid, with facets.
-
-    None is nearer to the ground than the centre, `away` from it, less its distance from there.
-    """
+def keep_corners(ground, solid, shape, top, near, pool, key):
+    """Store the contacts of the corners, spheres of the radius of the solid, with facets."""
+    # most corners of a body that lies are above all ground: up in its axes, and how far up
+    up, above = (solid[0][2], solid[1][2], solid[2][2]), top - solid[3][2] + shape[3] + near
     radius, slots = shape[3], min(ground.features, CORNER_SLOTS)
     distance, feature = np.empty(CORNER_SLOTS), np.empty(CORNER_SLOTS)
     frame = np.empty((CORNER_SLOTS, 3, 3))
     found = distance, frame, feature
     for i in range(int(shape[0])):
         corner = corner_of(shape, i)
-        least = away - radius - near
-        if least > 0.0 and dot(corner, corner) < least * least:
+        if dot(up, corner) > above:
             continue
         p = add(solid[3], to_world(solid, corner))
+        if p[2] - radius - near > top_of_ground(ground, p, (radius, radius), near):
+            continue
         find_contacts(ground, p[0], p[1], p[2], -(radius + max(near, DEEP)), found, 0, slots)
         for s in range(slots):
             gap = distance[s] - radius
@@ -601,7 +601,8 @@ def detect_on_ground(ground, pose, solids, pairs, carriers, near, pool):
         else:
             box = boxes[carrier]
             middle = add(vec(pose[j], 9), to_outer(pose[j], vec(box, 0)))
-            if is_above_all(ground, middle, half_outer(pose[j], vec(box, 3)), near):
+            half = half_outer(pose[j], vec(box, 3))
+            if middle[2] - half[2] - near > top_of_ground(ground, middle, half, near):
                 continue
             over_ground(ground, pose[j], solids, pairs, (first, last), near, pool)
 
@@ -624,7 +625,7 @@ def over_plane(ground, pose, plane, solids, pairs, numbers, near, pool):
             place_solid(pose, own[i], place[i])
             solid = solid_at(place, size, i)
             keep_contacts_with_ground(
-                ground, solid, shape, above, near, edges, pool, float(CONTACTS) * k
+                ground, solid, shape, np.inf, near, edges, pool, float(CONTACTS) * k
             )
 
 
@@ -638,14 +639,14 @@ def over_ground(ground, pose, solids, pairs, numbers, near, pool):
         # the box about it, then the bounding sphere: most solids are far from the ground
         half = half_outer(place[i], (size[i, 0], size[i, 1], size[i, 2]))
         half = (half[0] + size[i, 3], half[1] + size[i, 3], half[2] + size[i, 3])
-        if is_above_all(ground, vec(place[i], 9), half, near):
+        top = top_of_ground(ground, vec(place[i], 9), half, near)
+        if place[i, 11] - half[2] - near > top:
             continue
-        distance = distance_of_ground(ground, vec(place[i], 9), reach[i] + near, edges)
-        if distance < np.inf:
+        if reaches_ground(ground, vec(place[i], 9), reach[i] + near, edges):
             solid = solid_at(place, size, i)
             keep_contacts_with_ground(
-                ground, solid, shapes[begin[i] :], distance, near, edges, pool, float(CONTACTS) * k
-            )  # fmt: skip
+                ground, solid, shapes[begin[i] :], top, near, edges, pool, float(CONTACTS) * k
+            )
 
 
 @kernel
@@ -667,14 +668,18 @@ def half_outer(axes, half):
 
 
 @kernel
-def is_above_all(ground, middle, half, near):
-    """Return whether a box is more than `near` above all that ground with facets has under it."""
+def top_of_ground(ground, middle, half, near):
+    """Return a height that nothing exceeds of ground with facets within a rectangle [m].
+
+    `middle` and `half` sizes of the rectangle, at least (x, y); it grows by `near` on each side.
+    −inf beside the ground, and infinity on ground without facets.
+    """
     wide = (half[0] + near, half[1] + near)
     if ground.kind == FIELD:
-        return middle[2] - half[2] - near > top_of_field(ground, middle, wide)
+        return top_of_field(ground, middle, wide)
     if ground.kind == MESH:
-        return middle[2] - half[2] - near > top_of_mesh(ground, middle, wide)
-    return False
+        return top_of_mesh(ground, middle, wide)
+    return np.inf
 
 
 @kernel
@@ -690,23 +695,19 @@ def extent_along(own, size, shape, n):
 
 
 @kernel
-def distance_of_ground(ground, centre, reach, edges):
-    """Return the distance of the ground from a point [m], at most; infinity beyond `reach`.
+def reaches_ground(ground, centre, reach, edges):
+    """Return whether ground without facets is within `reach` of a point [m].
 
-    On ground with facets its edges within `reach` fill `edges`.
+    On ground with facets its convex edges within `reach` fill `edges`, and the result is True.
     """
     x, y, z = centre
-    if ground.find_edges == 0:
-        nearest = np.inf
-        for f in range(ground.features):
-            nearest = min(nearest, distance_and_normal(ground, f, x, y, z)[0])
-        return nearest if nearest <= reach else np.inf
-    distance, frame, feature = np.empty(1), np.empty((1, 3, 3)), np.empty(1)
-    find_contacts(ground, x, y, z, -reach, (distance, frame, feature), 0, 1)
-    if distance[0] > reach:
-        return np.inf
-    call_find_edges(ground, x, y, z, reach, edges)
-    return distance[0]
+    if ground.find_edges != 0:
+        call_find_edges(ground, x, y, z, reach, edges)
+        return True
+    nearest = np.inf
+    for f in range(ground.features):
+        nearest = min(nearest, distance_and_normal(ground, f, x, y, z)[0])
+    return nearest <= reach
 
 
 def shapes_of(solids: Iterable[Solid]) -> tuple[Array, Indices]:

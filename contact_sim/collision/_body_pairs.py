@@ -15,8 +15,8 @@ import numpy as np
 from contact_sim.arrays._fields import CANDIDATE_NUMBERS, GROUP_NUMBERS, PAIR_NUMBERS
 from contact_sim.collision._bodies_on_ground import (
     KIND,
-    distance_of_ground,
     keep_contacts_with_ground,
+    reaches_ground,
 )
 from contact_sim.collision._contact_slots import CONTACTS, KEPT, clear_pool, pair_of
 from contact_sim.collision._hull_contacts import (
@@ -266,12 +266,9 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
                 keep_contacts_of(place, size, 0, 1, of_both, scratch, pool, 0.0)
             else:
                 centre, bound = vec(place[0], 9), reach[pair[0]] + near
-                distance = distance_of_ground(ground, centre, bound, edges)
                 solid, shape = solid_at(place, size, 0), shapes[begin[pair[0]] :]
-                if distance < np.inf:
-                    keep_contacts_with_ground(
-                        ground, solid, shape, distance, near, edges, pool, 0.0
-                    )
+                if reaches_ground(ground, centre, bound, edges):
+                    keep_contacts_with_ground(ground, solid, shape, np.inf, near, edges, pool, 0.0)
             for c in range(pool[1][KEPT]):
                 if pool[5][c] == key:
                     at = velocity_at(solids, motion, pair, side * DIFFERENCE_STEP, pool, c)

@@ -71,10 +71,23 @@ def side_of_edges(p, n, a, b, c):
 
 
 @kernel
+def is_over_triangle(p, n, a, b, c):
+    """Return whether p lies over the triangle a, b, c of unit normal n; as `side_of_edges`."""
+    return is_left_of(p, n, a, b) and is_left_of(p, n, b, c) and is_left_of(p, n, c, a)
+
+
+@kernel
+def is_left_of(p, n, a, b):
+    """Return whether p lies on the inner side of the edge from a to b, or on it."""
+    along = sub(b, a)
+    return dot(cross(n, along), sub(p, a)) >= -TOLERANCE * dot(along, along)
+
+
+@kernel
 def distance_to_triangle(p, a, b, c):
     """Return the distance of p from the nearest point of a triangle [m]."""
     n = plane_through(a, b, c)
-    if side_of_edges(p, n, a, b, c)[0] == INSIDE:
+    if is_over_triangle(p, n, a, b, c):
         return abs(dot(n, sub(p, a)))
     return min(distance_to_edge(p, a, b), distance_to_edge(p, b, c), distance_to_edge(p, c, a))
 

@@ -39,6 +39,7 @@ from contact_sim.collision._facets import (
     distance_to_triangle,
     edge_curvature,
     extends_behind,
+    is_over_triangle,
     nearest_on_edge,
     plane_through,
     radial_curvature,
@@ -341,7 +342,8 @@ def bound_in_bin(ground, p):
         if entry >= int(ground.data[TRIANGLES]):
             break
         t = triangle_at(relief, entry)
-        nearest = min(nearest, distance_to_triangle(p, t.a, t.b, t.c))
+        if abs(dot(t.n, sub(p, t.a))) < nearest:  # no nearer than its plane
+            nearest = min(nearest, distance_to_triangle(p, t.a, t.b, t.c))
     return nearest, p[2] < top
 
 
@@ -557,7 +559,7 @@ def mesh_height(ground, x, y):
         if t.n[2] < STEEP:
             continue
         z = t.a[2] - (t.n[0] * (x - t.a[0]) + t.n[1] * (y - t.a[1])) / t.n[2]
-        if not z <= highest and side_of_edges((x, y, z), t.n, t.a, t.b, t.c)[0] == INSIDE:
+        if not z <= highest and is_over_triangle((x, y, z), t.n, t.a, t.b, t.c):
             highest = z
     return highest
 
@@ -590,7 +592,7 @@ def triangle_contact(triangle, p, limit):
         distance, along = distance_to_triangle(p, a, b, c), sub(b, a)
         if distance * distance > TOLERANCE * TOLERANCE * dot(along, along):
             return (distance if distance <= limit else np.inf), n, True
-    return (away if side_of_edges(p, n, a, b, c)[0] == INSIDE else np.inf), n, False
+    return (away if is_over_triangle(p, n, a, b, c) else np.inf), n, False
 
 
 @kernel

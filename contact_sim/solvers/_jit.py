@@ -33,12 +33,11 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import binding
 from numba import types
 from numba.core import caching, cgutils, sigutils
 from numba.core.ccallback import CFunc
 from numba.core.cgutils import ir
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import JITCodeLibrary, ll
 from numba.core.compiler import Compiler
 from numba.extending import intrinsic
 from numba.np import arrayobj
@@ -311,7 +310,7 @@ def progress(modules: Iterable[str]) -> tuple[int, int]:
 @cache
 def cache_folder(module: str) -> str:
     """Return the folder for the kernels of a module of this package."""
-    processor = f'{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}'
+    processor = f'{ll.get_host_cpu_name()} {ll.get_host_cpu_features().flatten()}'
     digest = hashlib.sha256(f'{numba.__version__} {np.__version__} {processor}'.encode())
     for name in sorted(_reached([module])):
         digest.update(_source(name)[0])
