@@ -126,6 +126,8 @@ CORNER_SLOTS = 4  # contacts that one corner may have at once
 BEYOND = 0.1  # sine by which a normal may leave the cone of an edge of the ground
 PASSED = 0.5  # share of the radius of a capsule by which its axis may be behind an edge
 FLAT_EDGE = 1e-4  # sine below which two edges are parallel
+DEEPER = 1.5  # overlap along two edges that counts in place of that of a face, over the latter
+SAME_SIDE = 0.9  # cosine of normals above which a face and one of its edges are one side
 LYING = 0.2  # sine up to which an edge of the ground lies along a face
 ON_RIM, FEW_ON_RIM = 8, 4  # contacts of a rim with a plane: tilted, and flat
 FLAT_RIM = 1e-5  # height of the higher side of a rim that counts as flat [m]
@@ -362,18 +364,16 @@ def keep_edge(solid, shape, row, near, pool, key):
         apart = min(first + low * slope, first + high * slope)
         if apart > best:
             best, face = apart, i
-    n = scaled(-1.0, face_of(shape, face)[0])
-    lying = abs(dot(n, along)) < LYING * length
-    if lying and dot(n, left) <= BEYOND and dot(n, right) <= BEYOND:
+    out = scaled(-1.0, face_of(shape, face)[0])
+    part, over = (0.0, 0.0), abs(dot(out, along)) < LYING * length and best <= limit
+    if over and dot(out, left) <= BEYOND and dot(out, right) <= BEYOND:
         part = over_face(shape, face, a, along, 0.0)
-        if part[0] < part[1]:
-            if best <= limit:
-                keep_on_face(
-                    solid, shape, face, (a, along, length), part, row[12], near, pool, key
-                )
-            return
-    # else the edge of the body that it crosses, along a normal out of the ground
+    over = part[0] < part[1]
+    # an edge of the body that it crosses, along a normal out of the ground: through which it would
+    # leave the body sooner than through a face along it, or a little later than through another
     crossing, place = -1, 0.0
+    if not over:
+        best = min(best, DEEPER * best)
     for i in range(int(shape[1])):
         k = edge_place(shape, i)
         first = vec(shape, k)
@@ -389,6 +389,8 @@ def keep_edge(solid, shape, row, near, pool, key):
         apart = dot(n, sub(first, a))
         if apart > limit:
             return
+        if over and dot(n, out) > SAME_SIDE:
+            continue  # an end of the part over the face
         if apart > best and dot(n, left) <= BEYOND and dot(n, right) <= BEYOND:
             t, s = crossing_places(first, d, a, along)
             if 0.0 <= t <= 1.0 and 0.0 <= s <= 1.0:
@@ -400,6 +402,8 @@ def keep_edge(solid, shape, row, near, pool, key):
         number = float(FACETS) * CROSSING + (64.0 * row[12] + crossing) % FACETS
         gap = best - shape[3]
         keep_new_contact(pool, key + number, gap, n, add(solid[3], to_world(solid, p)))
+    elif over:
+        keep_on_face(solid, shape, face, (a, along, length), part, row[12], near, pool, key)
 
 
 @kernel
