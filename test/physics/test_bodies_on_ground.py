@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from energy import ROUNDING, allowed, bodies, body, grounds, thrown
+from scipy.spatial import ConvexHull
 
 from contact_sim import (
     CylinderGround,
@@ -69,6 +70,33 @@ def dropped(model, terrain):
     sim = Simulator(BOX, model, terrain, friction=0.8)
     sim.reset(at(-0.05, 0.0, 0.25, pitch=-0.3, yaw=0.1))
     return sim
+
+
+@pytest.mark.parametrize('name', ['box', 'pebble'])
+def test_an_edge_of_the_ground_in_a_body_has_a_contact(name):
+    """At any attitude: a place of the edge that is below all faces is overlap, and is found.
+
+    An edge that crossed a face steeply had none (7 mm), until the body turned a little. The depth
+    may be less than that of the place: an end of the edge is no deeper than it has come.
+    """
+    robot, rng = DROPPED[name], np.random.default_rng(5)
+    sim, y = Simulator(robot, 'ncp', RAIL), np.linspace(-0.3, 0.3, 601)
+    hull = ConvexHull([point.offset for point in robot.body_points])
+    normals, offsets = hull.equations[:, :3], hull.equations[:, 3]
+    edges = [np.column_stack([x + 0.0 * y, y, 0.0 * y]) for x in (-0.02, 0.02)]
+
+    def depth(q):
+        turn = pin.Quaternion(q[3:7]).matrix()
+        return max(-((p - q[:3]) @ turn @ normals.T + offsets).max(axis=1).min() for p in edges)
+
+    for _ in range(400):
+        q = at(*rng.uniform(-0.04, 0.04, 2), 0.3, *rng.uniform(-1.2, 1.2, 3))
+        wanted, low, high = rng.uniform(1e-3, 5e-3), 0.0, 0.3
+        while high - low > 1e-6:  # lowered until the edge is as deep in it
+            q[2] = 0.5 * (low + high)
+            low, high = (q[2], high) if depth(q) > wanted else (low, q[2])
+        sim.reset(q, np.zeros(6))
+        assert sim.last_report.pairs.gap.min() < -0.1 * depth(q)
 
 
 @pytest.mark.parametrize('model', ['ncp', 'lcp', 'todorov', 'sap', 'compliant'])
