@@ -59,7 +59,7 @@ setup(
         (f'{SHARE}/urdf', sorted(glob('urdf/*.*'))),
         (f'{SHARE}/urdf/textbook', sorted(glob('urdf/textbook/*.*'))),
     ],
-    zip_safe=False,  # the cache of compiled kernels is keyed by the source files
+    zip_safe=False,  # the cache of compiled kernels is keyed by the text of the sources
     # Lower bounds: what Ubuntu 24.04 has, on which ROS 2 Jazzy and Kilted run, and the
     # first Pinocchio of Jazzy that is supported; `make test-oldest` tests with them.
     install_requires=[
