@@ -27,6 +27,7 @@ CONE_VECTORS = 8  # vectors of that length for the cone solvers, see ConeWork
 PAIR_NUMBERS = 5
 """Indices of a pair of solids: both solids, last dofs of their bodies, where the branches meet."""
 CARRIER_NUMBERS = 3  # indices of a body with solids on the ground: it, its pairs from and to
+CARRIER_SIZES = 7  # centre and half sizes of the box about its solids, and their farthest point
 GROUP_NUMBERS = 4  # indices of a group of pairs: both islands, the first pair, one past the last
 CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
 """Numbers of a bilateral constraint, see constraints/_constraint_rows.py."""
@@ -169,7 +170,7 @@ class Sizes:
             'solid_reach': (self.n_solids,), 'solid_pose': (self.n_solids, 12),
             'pair_weight': (self.n_pairs,), 'pair_drift': (3 * self.n_pair_slots,),
             'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
-            'shapes': (self.n_shape_numbers,), 'carrier_box': (self.n_carriers, 6),
+            'shapes': (self.n_shape_numbers,), 'carrier_box': (self.n_carriers, CARRIER_SIZES),
             'on_face': (self.n_on_face, CANDIDATE_NUMBERS),
             'ground_edges': (MOST_EDGES + 1 if self.n_grounded else 0, EDGE_ROW),
             # moments of contacts

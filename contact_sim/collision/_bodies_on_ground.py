@@ -27,7 +27,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from contact_sim._types import Array, Indices
-from contact_sim.arrays._fields import CARRIER_NUMBERS, MOST_EDGES, PAIR_NUMBERS
+from contact_sim.arrays._fields import CARRIER_NUMBERS, CARRIER_SIZES, MOST_EDGES, PAIR_NUMBERS
 from contact_sim.collision._contact_slots import (
     CONTACTS,
     KEPT,
@@ -136,7 +136,7 @@ UPRIGHT_RIM = 1e-9  # sine of the tilt of a cylinder below which its rim has no 
 
 
 @kernel
-def keep_contacts_with_ground(ground, solid, shape, top, near, edges, pool, key):
+def keep_contacts_with_ground(ground, solid, shape, top, near, scratch, pool, key):
     """Store the contacts of a solid with the ground.
 
     Args:
@@ -145,28 +145,36 @@ def keep_contacts_with_ground(ground, solid, shape, top, near, edges, pool, key)
         shape: its numbers, see `shape_numbers`, shape (any,).
         top: height that no ground with facets under the solid exceeds, or infinity [m].
         near: largest gap [m].
-        edges: edges of the ground within its bounding sphere, see `find_edges`.
+        scratch: edges of the ground within its bounding sphere, see `find_edges`, and slots of a
+            corner, see `corner_slots`.
         pool: the slots, see `clear_pool`.
         key: number of the first feature of the pair.
     """
     if ground.kind == PLANES:
-        if shape[4] > 0.0:
-            keep_rims(ground, solid, shape, near, pool, key)
-        elif shape[ELLIPSOID] > 0.0:
-            keep_ellipsoid(ground, solid, shape, near, pool, key)
-        else:
-            keep_corners_on_planes(ground, solid, shape, near, pool, key)
+        keep_on_planes(ground, solid, shape, near, pool, key)
         return
     if ground.kind != FIELD and ground.kind != MESH:
         keep_on_round(ground, solid, shape, near, pool, key)
         return
-    keep_corners(ground, solid, shape, top, near, pool, key)
+    edges, found = scratch
+    keep_corners(ground, solid, shape, top, near, found, pool, key)
     # a sphere has no edges: its centre finds those of the ground
     for e in range(int(edges[MOST_EDGES, 0]) if shape[1] > 0.0 else 0):
         if shape[2] > 0.0:
             keep_edge(solid, shape, edges[e], near, pool, key)
         else:
             keep_segment(solid, shape, edges[e], near, pool, key)
+
+
+@kernel
+def keep_on_planes(ground, solid, shape, near, pool, key):
+    """Store the contacts of a solid with planes."""
+    if shape[4] > 0.0:
+        keep_rims(ground, solid, shape, near, pool, key)
+    elif shape[ELLIPSOID] > 0.0:
+        keep_ellipsoid(ground, solid, shape, near, pool, key)
+    else:
+        keep_corners_on_planes(ground, solid, shape, near, pool, key)
 
 
 @kernel
@@ -251,14 +259,18 @@ def keep_ellipsoid(ground, solid, shape, near, pool, key):
 
 
 @kernel
-def keep_corners(ground, solid, shape, top, near, pool, key):
+def corner_slots():
+    """Return room for the contacts of a corner: distances, frames and features."""
+    return np.empty(CORNER_SLOTS), np.empty((CORNER_SLOTS, 3, 3)), np.empty(CORNER_SLOTS)
+
+
+@kernel
+def keep_corners(ground, solid, shape, top, near, found, pool, key):
     """Store the contacts of the corners, spheres of the radius of the solid, with facets."""
     # most corners of a body that lies are above all ground: up in its axes, and how far up
     up, above = (solid[0][2], solid[1][2], solid[2][2]), top - solid[3][2] + shape[3] + near
     radius, slots = shape[3], min(ground.features, CORNER_SLOTS)
-    distance, feature = np.empty(CORNER_SLOTS), np.empty(CORNER_SLOTS)
-    frame = np.empty((CORNER_SLOTS, 3, 3))
-    found = distance, frame, feature
+    distance, frame, feature = found
     for i in range(int(shape[0])):
         corner = corner_of(shape, i)
         if dot(up, corner) > above:
@@ -586,71 +598,68 @@ def detect_on_ground(ground, pose, solids, pairs, carriers, near, pool):
         near: largest gap [m].
         pool: the slots, see `clear_pool`.
     """
-    bodies, boxes = carriers
-    one_plane = ground.kind == PLANES and ground.features == 1
+    if ground.kind == PLANES and ground.features == 1:
+        detect_on_plane(ground, pose, solids, pairs, carriers, near, pool)
+    else:
+        detect_on_other(ground, pose, solids, pairs, carriers, near, pool)
+
+
+@kernel
+def detect_on_plane(ground, pose, solids, pairs, carriers, near, pool):
+    """Fill slots of the contacts of solids with one plane; arguments as `detect_on_ground`."""
+    (bodies, boxes), (n, offset) = carriers, plane_of(ground.data, 0)
+    _, own, size, place, reach, shapes, begin, _ = solids
     for carrier in range(boxes.shape[0]):
-        k = CARRIER_NUMBERS * carrier
-        j, first, last = bodies[k], bodies[k + 1], bodies[k + 2]
-        if one_plane:
-            # n·(R c + p) − d = (Rᵀ n)·c + n·p − d: in the axes of the body
-            n, offset = plane_of(ground.data, 0)
-            up = (dot(vec(pose[j], 0), n), dot(vec(pose[j], 3), n), dot(vec(pose[j], 6), n))
-            height = dot(vec(pose[j], 9), n) - offset
-            # most bodies are far from the ground with the box about all their solids
-            box = boxes[carrier]
-            side = abs(up[0]) * box[3] + abs(up[1]) * box[4] + abs(up[2]) * box[5]
-            if height + dot(up, vec(box, 0)) - side > near:
+        c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
+        axes = pose[bodies[c]]
+        # most bodies are far from the ground with all their solids
+        height = dot(vec(axes, 9), n) - offset
+        if height - box[6] > near:
+            continue
+        # n·(R c + p) − d = (Rᵀ n)·c + n·p − d: in the axes of the body
+        up = (dot(vec(axes, 0), n), dot(vec(axes, 3), n), dot(vec(axes, 6), n))
+        side = abs(up[0]) * box[3] + abs(up[1]) * box[4] + abs(up[2]) * box[5]
+        if height + dot(up, vec(box, 0)) - side > near:
+            continue
+        for k in range(bodies[c + 1], bodies[c + 2]):
+            i = pairs[PAIR_NUMBERS * k]
+            above = height + dot(up, vec(own[i], 9))
+            if above > reach[i] + near:
                 continue
-            over_plane(ground, pose[j], (up, height), solids, pairs, (first, last), near, pool)
-        else:
-            box = boxes[carrier]
-            middle = add(vec(pose[j], 9), to_outer(pose[j], vec(box, 0)))
-            half = half_outer(pose[j], vec(box, 3))
-            if middle[2] - half[2] - near > top_of_ground(ground, middle, half, near):
-                continue
-            over_ground(ground, pose[j], solids, pairs, (first, last), near, pool)
+            shape = shapes[begin[i] :]
+            if above <= extent_along(own[i], size[i], shape, up) + near:
+                place_solid(axes, own[i], place[i])
+                solid = solid_at(place, size, i)
+                keep_on_planes(ground, solid, shape, near, pool, float(CONTACTS) * k)
 
 
 @kernel
-def over_plane(ground, pose, plane, solids, pairs, numbers, near, pool):
-    """Fill slots of the contacts of the solids of a body with one plane.
-
-    `plane` is its normal in the axes of the body, and its distance from the origin of these.
-    """
+def detect_on_other(ground, pose, solids, pairs, carriers, near, pool):
+    """Fill slots of the contacts of solids with other ground; arguments as `detect_on_ground`."""
+    bodies, boxes = carriers
     _, own, size, place, reach, shapes, begin, edges = solids
-    up, height = plane
-    for k in range(numbers[0], numbers[1]):
-        i = pairs[PAIR_NUMBERS * k]
-        above = height + dot(up, vec(own[i], 9))
-        if above > reach[i] + near:
+    scratch = edges, corner_slots()
+    for carrier in range(boxes.shape[0]):
+        c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
+        axes = pose[bodies[c]]
+        # most bodies and solids are above all ground with the box about them
+        middle = add(vec(axes, 9), to_outer(axes, vec(box, 0)))
+        half = half_outer(axes, vec(box, 3))
+        if middle[2] - half[2] - near > top_of_ground(ground, middle, half, near):
             continue
-        shape = shapes[begin[i] :]
-        if above <= extent_along(own[i], size[i], shape, up) + near:
-            place_solid(pose, own[i], place[i])
-            solid = solid_at(place, size, i)
-            keep_contacts_with_ground(
-                ground, solid, shape, np.inf, near, edges, pool, float(CONTACTS) * k
-            )
-
-
-@kernel
-def over_ground(ground, pose, solids, pairs, numbers, near, pool):
-    """Fill slots of the contacts of the solids of a body with any other ground."""
-    _, own, size, place, reach, shapes, begin, edges = solids
-    for k in range(numbers[0], numbers[1]):
-        i = pairs[PAIR_NUMBERS * k]
-        place_solid(pose, own[i], place[i])
-        # the box about it, then the bounding sphere: most solids are far from the ground
-        half = half_outer(place[i], (size[i, 0], size[i, 1], size[i, 2]))
-        half = (half[0] + size[i, 3], half[1] + size[i, 3], half[2] + size[i, 3])
-        top = top_of_ground(ground, vec(place[i], 9), half, near)
-        if place[i, 11] - half[2] - near > top:
-            continue
-        if reaches_ground(ground, vec(place[i], 9), reach[i] + near, edges):
-            solid = solid_at(place, size, i)
-            keep_contacts_with_ground(
-                ground, solid, shapes[begin[i] :], top, near, edges, pool, float(CONTACTS) * k
-            )
+        for k in range(bodies[c + 1], bodies[c + 2]):
+            i = pairs[PAIR_NUMBERS * k]
+            place_solid(axes, own[i], place[i])
+            half = half_outer(place[i], (size[i, 0], size[i, 1], size[i, 2]))
+            half = (half[0] + size[i, 3], half[1] + size[i, 3], half[2] + size[i, 3])
+            top = top_of_ground(ground, vec(place[i], 9), half, near)
+            if place[i, 11] - half[2] - near > top:
+                continue
+            if reaches_ground(ground, vec(place[i], 9), reach[i] + near, edges):
+                solid, shape = solid_at(place, size, i), shapes[begin[i] :]
+                keep_contacts_with_ground(
+                    ground, solid, shape, top, near, scratch, pool, float(CONTACTS) * k
+                )
 
 
 @kernel
@@ -739,7 +748,8 @@ def carriers_of(
 
     Returns:
         (body, first pair, one past its last pair) of each, see CARRIER_NUMBERS, and centre and
-        half sizes [m], shape (bodies, 6).
+        half sizes of the box and the farthest point of it from the body's origin [m], shape
+        (bodies, 7).
     """
     places, rows, boxes = collisions.grounded_places, [], []
     _, starts, counts = np.unique(body[places], return_index=True, return_counts=True)
@@ -750,5 +760,6 @@ def carriers_of(
         low, high = (place[own, 9:] - half).min(axis=0), (place[own, 9:] + half).max(axis=0)
         first = len(collisions.pairs) + start
         rows.append((body[own[0]], first, first + count))
-        boxes.append([*(0.5 * (low + high)), *(0.5 * (high - low))])
-    return np.array(rows, dtype=np.int64).ravel(), np.array(boxes).reshape(-1, 6)
+        reach = np.linalg.norm(np.maximum(abs(low), abs(high)))
+        boxes.append([*(0.5 * (low + high)), *(0.5 * (high - low)), reach])
+    return np.array(rows, dtype=np.int64).ravel(), np.array(boxes).reshape(-1, CARRIER_SIZES)

@@ -15,6 +15,7 @@ import numpy as np
 from contact_sim.arrays._fields import CANDIDATE_NUMBERS, GROUP_NUMBERS, PAIR_NUMBERS
 from contact_sim.collision._bodies_on_ground import (
     KIND,
+    corner_slots,
     keep_contacts_with_ground,
     reaches_ground,
 )
@@ -244,7 +245,7 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
     """
     place, size = np.empty((2, 12)), np.empty((2, 4))
     ground, shapes, begin, edges, reach, near = terrain
-    scratch = np.empty((AT_ONCE, CANDIDATE_NUMBERS))
+    scratch, found = np.empty((AT_ONCE, CANDIDATE_NUMBERS)), corner_slots()
     pool = (
         0, np.zeros(2, np.int64), np.empty((AT_ONCE, 3)), np.empty((AT_ONCE, 3, 3)),
         np.empty(AT_ONCE), np.empty(AT_ONCE),
@@ -268,7 +269,9 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
                 centre, bound = vec(place[0], 9), reach[pair[0]] + near
                 solid, shape = solid_at(place, size, 0), shapes[begin[pair[0]] :]
                 if reaches_ground(ground, centre, bound, edges):
-                    keep_contacts_with_ground(ground, solid, shape, np.inf, near, edges, pool, 0.0)
+                    keep_contacts_with_ground(
+                        ground, solid, shape, np.inf, near, (edges, found), pool, 0.0
+                    )
             for c in range(pool[1][KEPT]):
                 if pool[5][c] == key:
                     at = velocity_at(solids, motion, pair, side * DIFFERENCE_STEP, pool, c)

@@ -93,12 +93,12 @@ def find_facets(
     distance: Any, frame: Any, feature: Any, first: Any, slots: Any,
 ) -> None:  # fmt: skip
     """Fill the slots of a point, as `find_contacts`; arrays as addresses."""
-    ground, found = ground_at(kind, data, relief), (distance, frame, feature)
+    ground, found, last = ground_at(kind, data, relief), (distance, frame, feature), feature[first]
     clear_slots(found, first, slots)
     if kind == FIELD:
         find_on_field(ground, x, y, z, reach, found, first, slots)
     else:
-        find_on_mesh(ground, x, y, z, reach, found, first, slots)
+        find_on_mesh(ground, x, y, z, reach, last, found, first, slots)
 
 
 @pointer(types.void(WHOLE, NUMBERS, NUMBERS, WHOLE, REAL, REAL, REAL, REAL, NUMBERS))

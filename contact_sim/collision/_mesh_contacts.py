@@ -304,10 +304,17 @@ class Triangle(NamedTuple):
 
 
 @kernel
-def find_on_mesh(ground, x, y, z, reach, found, first, slots):
-    """Fill the slots of a point with its contacts; arguments as `find_contacts`."""
+def find_on_mesh(ground, x, y, z, reach, guess, found, first, slots):
+    """Fill the slots of a point with its contacts; arguments as `find_contacts`.
+
+    `guess` is the feature that may be the nearest: its distance bounds the search.
+    """
     p, limit, nearby = (x, y, z), max(abs(reach), MIN_DISTANCE), reach < 0.0
     reach = abs(reach)
+    if not nearby:
+        bound = distance_to_feature(ground, guess, p)
+        if bound < MAX_DISTANCE:
+            limit = max(limit, bound * (1.0 + TOLERANCE) + MIN_DISTANCE)
     nearest = find_in_front(ground, p, limit, reach, found, first, slots)
     while not nearby and not abs(nearest) < np.inf and limit < MAX_DISTANCE:
         # nothing near: a triangle below or above bounds the search, or it is widened
@@ -318,10 +325,33 @@ def find_on_mesh(ground, x, y, z, reach, found, first, slots):
         nearest = find_in_front(ground, p, limit, reach, found, first, slots)
         if last:
             break
+    # of those farther away only the nearest
+    for i in range(first + 1, first + slots):
+        if found[0][i] > reach:
+            clear_slots(found, i, first + slots - i)
+            break
     if nearest < 0.0:
         # behind the surface: search again for triangles that face away
         clear_slots(found, first, slots)
         find_behind(ground, p, max(reach, -nearest), found, first, slots)
+
+
+@kernel
+def distance_to_feature(ground, feature, p):
+    """Return the distance of p from a triangle, edge or corner [m], infinity without such."""
+    data, relief = ground.data, ground.relief
+    triangles, edges, corners = data[TRIANGLES], data[EDGES], data[CORNERS]
+    if not 0.0 <= feature < triangles + edges + corners:
+        return np.inf
+    if feature < triangles:
+        t = triangle_at(relief, int(feature))
+        return distance_to_triangle(p, t.a, t.b, t.c)
+    if feature < triangles + edges:
+        row = int(data[EDGES_FROM]) + EDGE_NUMBERS * int(feature - triangles)
+        return distance_to_edge(p, vec(relief, row), vec(relief, row + 3))
+    row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * int(feature - triangles - edges)
+    off = sub(p, vec(relief, row))
+    return np.sqrt(dot(off, off))
 
 
 @kernel

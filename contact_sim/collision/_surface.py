@@ -236,7 +236,8 @@ def find_contacts(ground, x, y, z, reach, found, first, slots):
         reach: distance up to which all contacts count, farther only the nearest [m]; with a minus
             sign, those farther away are left out where that is faster.
         found: out: φ [m], frames of which only n is filled, and features, shapes (any,),
-            (any, 3, 3), (any,).
+            (any, 3, 3), (any,). The first feature is a guess of the nearest, in a search of any
+            reach; no guess changes the result.
         first: first slot of the point.
         slots: number of its slots, that of features where they are few.
     """

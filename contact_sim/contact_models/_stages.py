@@ -221,7 +221,7 @@ def begin_step(data):
     now = vector(data, f.FEATURE), frames(data, f.FRAME)
     impulse, memory = vector(data, f.IMPULSE), matrix(data, f.MEMORY)
     on_ground, nc = integers(data, f.LEAF_DOF).shape[0], now[0].shape[0]
-    used = on_ground
+    used = last = on_ground
     ground = (0, on_ground, integers(data, f.GROUND)[1], np.inf)
     carry_over(ground, before, now, impulse, memory)
     if nc > on_ground:
@@ -232,11 +232,23 @@ def begin_step(data):
             carry_over(pairs, before, now, impulse, memory)
         clear_contacts(data, used, last)
     run_moments(data, CARRY)
-    # q⁻, v⁻ := q, v
-    assign(vector(data, f.START), vector(data, f.NOW))
+    keep_start(data, max(last, used))
     integers(data, f.IN_USE)[0] = used
     status[0] = actuate(data)
     return status[0] == READY
+
+
+@kernel
+def keep_start(data, last):
+    """Fill q⁻, v⁻ and what belongs to them, contacts up to `last`: the others are empty."""
+    assign(vector(data, f.Q_START), vector(data, f.Q))
+    assign(vector(data, f.V_START), vector(data, f.V))
+    assign(vector(data, f.POSITION_START)[: 3 * last], vector(data, f.POSITION))
+    assign(vector(data, f.FRAME_START)[: 9 * last], vector(data, f.FRAME))
+    assign(vector(data, f.GAP_START)[:last], vector(data, f.GAP))
+    assign(vector(data, f.FEATURE_START)[:last], vector(data, f.FEATURE))
+    assign(vector(data, f.MEMORY_START)[: f.MEMORY_NUMBERS * last], vector(data, f.MEMORY))
+    assign(vector(data, f.ENERGY_START), vector(data, f.ENERGY))
 
 
 @kernel
