@@ -994,7 +994,7 @@ def numbers(name: str, fixed: bool) -> Iterator[Any]:
     for attribute in MODEL:
         value = getattr(model, attribute)
         yield np.array(value.vector if attribute == 'gravity' else value, dtype=float).reshape(-1)
-    for point in robot.candidates:
+    for point in robot.contact_points:
         yield from (np.array(point.offset), np.array(point.radius))
     for limit in robot.position_limits:
         yield np.array([limit.lower, limit.upper, limit.restitution, *limit.shares])
@@ -1032,7 +1032,7 @@ def model_names(name: str, fixed: bool) -> str:
     digest.add([(joint.idx_q, joint.idx_v) for joint in model.joints])
     for frame in model.frames:
         digest.add(frame.name, str(frame.type), int(frame.parentJoint), int(frame.parentFrame))
-    digest.add([(one.name, one.frame, one.joint) for one in robot.candidates])
+    digest.add([(one.name, one.frame, one.joint) for one in robot.contact_points])
     digest.add([(foot.name, foot.frame, foot.joint, foot.points) for foot in robot.feet])
     digest.add([limit.joints for limit in robot.position_limits])
     digest.add(list(map(str, robot.constraints)), sorted(robot.reference_configurations))
