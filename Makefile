@@ -15,7 +15,8 @@ VENV := .venv
 OLDEST := .venv-oldest
 # These look only at the sources, or need colcon, the linters or MuJoCo; or ask the same calls again.
 LEFT_OUT := $(foreach name,architecture packaging wheel manifest launch benchmarks which_model,--ignore=test/project/test_$(name).py) \
-    $(foreach name,fuzz gallery textbook,--ignore=test/$(name)) --ignore=test/physics/test_symmetry.py
+    $(foreach name,fuzz gallery textbook,--ignore=test/$(name)) \
+    $(patsubst %,--ignore=%,$(filter-out $(foreach name,analytic golden_numbers laws,%/test_$(name).py),$(wildcard test/physics/test_*.py)))
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 REAL_TIME := test/ros/process
 # Quiet: setuptools warns that an editable installation is editable.
