@@ -127,8 +127,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             report(pool.map(compile_named, names))
     else:
         report(map(compile_named, names))
-    DONE.parent.mkdir(parents=True, exist_ok=True)
-    DONE.touch()
+    with suppress(OSError):  # a folder that cannot be written: said when the kernels were saved
+        DONE.parent.mkdir(parents=True, exist_ok=True)
+        DONE.touch()
 
 
 def report(compiled: Iterable[str]) -> None:
