@@ -377,8 +377,9 @@ def keep_edge(solid, shape, row, near, pool, key):
         if apart > best:
             best, face = apart, i
     out = scaled(-1.0, face_of(shape, face)[0])
-    part, over = (0.0, 0.0), abs(dot(out, along)) < LYING * length and best <= limit
-    if over and dot(out, left) <= BEYOND and dot(out, right) <= BEYOND:
+    lying = best <= limit and abs(dot(out, along)) < LYING * length
+    part = (0.0, 0.0)
+    if lying and dot(out, left) <= BEYOND and dot(out, right) <= BEYOND:
         part = over_face(shape, face, a, along, 0.0)
     over = part[0] < part[1]
     # an edge of the body that it crosses, along a normal out of the ground: through which it would

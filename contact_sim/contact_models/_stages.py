@@ -240,7 +240,7 @@ def begin_step(data):
 
 @kernel
 def keep_start(data, last):
-    """Fill q⁻, v⁻ and what belongs to them, contacts up to `last`: the others are empty."""
+    """Fill the fields of STATE at the start, those of contacts up to `last`: others are empty."""
     assign(vector(data, f.Q_START), vector(data, f.Q))
     assign(vector(data, f.V_START), vector(data, f.V))
     assign(vector(data, f.POSITION_START)[: 3 * last], vector(data, f.POSITION))

@@ -373,7 +373,7 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         try:
             super().save_overload(signature, data)
         except OSError:
-            _warn_once(str(Path(self._cache_path).parent))
+            _warn_of(Path(self._cache_path).parent)
         finally:
             self._end()
 
@@ -381,11 +381,12 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         try:
             return super().load_overload(signature, target_context)
         except OSError:
-            _warn_once(str(Path(self._cache_path).parent))
+            _warn_of(Path(self._cache_path).parent)
             return None
 
     def _wait(self) -> None:
         """Wait until no other process compiles it; it is compiled anyway after `LONGEST_WAIT`."""
+        self._end()  # that of a compilation which was interrupted
         try:
             Path(self._cache_path).mkdir(parents=True, exist_ok=True)
             file = Path(self._cache_path, f'{self._impl.filename_base}.lock')
@@ -405,12 +406,12 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
             self._lock = None
 
 
-LONGEST_WAIT = 300.0
+LONGEST_WAIT = 120.0
 """How long a process waits for another one that compiles the same kernel [s]."""
 
 
 @cache
-def _warn_once(folder: str) -> None:
+def _warn_of(folder: Path) -> None:
     warnings.warn(
         f'compiled kernels cannot be kept in {folder}, so that every process compiles them anew: '
         'set NUMBA_CACHE_DIR to a folder that can be written',

@@ -44,7 +44,7 @@ def test_of_a_hundred_steps_one_at_most_needs_more_than_its_modes(points, dry, m
     """Where friction in the joints and redundant feet change modes together: slow steps."""
     done = run(simulator(points, dry, motion), motion, 1500)
     assert np.mean(done.iterations > MAX_RELEASES) <= 0.01
-    assert np.mean(done.iterations) <= 0.5  # 0.1 to 0.38: the processor decides about rounding
+    assert np.mean(done.iterations) <= 0.5
 
 
 @pytest.mark.parametrize('motion', ['standing', 'pushed'])

@@ -345,6 +345,19 @@ def test_an_ellipsoid_is_refused_where_it_is_not_exact():
         loose_ellipsoid(AXES, 1.0, inertia=(1.0, 1.0, 1.0))
 
 
+def test_the_start_of_a_step_is_the_end_of_the_last_one():
+    """Of every contact, while contacts of bodies open and close."""
+    sim = Simulator(DROPPED['box'], 'ncp', RAIL)
+    sim.reset(at(0.0, 0.0, 0.1, 0.5, 0.4, 0.3), np.array([0.0, 0.0, -1.0, 2.0, 3.0, 0.0]))
+    counts, before = set(), sim.last_report.record
+    for _ in range(400):
+        record = sim.step([]).record
+        np.testing.assert_array_equal(record.start, before.now)
+        counts.add(int((record.feature >= 0.0).sum()))
+        before = record
+    assert len(counts) > 2
+
+
 def test_a_robot_of_load_robot_does_not_sink_into_the_floor():
     robot = load_robot('go1')
     assert robot.collisions.grounded

@@ -1,0 +1,66 @@
+"""Compiled kernels on disk: who compiles, who waits, and what an interruption leaves."""
+
+import fcntl
+import threading
+import time
+
+import numba
+import pytest
+
+from contact_sim.solvers import _jit
+
+
+def doubled(x):
+    return 2.0 * x
+
+
+@pytest.fixture
+def cached(monkeypatch, tmp_path):
+    monkeypatch.setattr(_jit, 'cache_folder', lambda module: str(tmp_path / 'kernels'))
+    return lambda: _jit._compiled(doubled, nogil=False)
+
+
+def lock_file(tmp_path):
+    (file,) = (tmp_path / 'kernels').glob('*.lock')
+    return file
+
+
+def test_a_compiled_kernel_is_loaded_by_the_next_one(cached):
+    first, second = cached(), cached()
+    assert first(1.5) == second(1.5) == 3.0
+    assert (sum(first.stats.cache_hits.values()), sum(second.stats.cache_hits.values())) == (0, 1)
+
+
+def test_a_compilation_that_was_interrupted_does_not_hold_up_the_next_try(cached, monkeypatch):
+    kernel = cached()
+    compile_kernel = kernel._compiler.compile
+
+    def interrupted(arguments, result):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kernel._compiler, 'compile', interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kernel(1.5)
+    monkeypatch.setattr(kernel._compiler, 'compile', compile_kernel)
+    began = time.monotonic()
+    assert kernel(1.5) == 3.0
+    assert time.monotonic() - began < 30.0
+
+
+def test_who_finds_it_being_compiled_waits(cached, tmp_path):
+    cached()(1.5)
+    other = cached()
+    with lock_file(tmp_path).open('w') as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = threading.Thread(target=other, args=(numba.float32(1.5),))
+        done.start()  # of other types, so that it is not on disk
+        done.join(0.5)
+        assert done.is_alive()
+    done.join(30.0)
+    assert not done.is_alive()
+
+
+def test_a_folder_that_cannot_be_written_is_said(cached, tmp_path):
+    (tmp_path / 'kernels').write_text('no folder')
+    with pytest.warns(RuntimeWarning, match='NUMBA_CACHE_DIR'):
+        assert cached()(1.5) == 3.0
