@@ -606,6 +606,30 @@ def detect_on_ground(ground, pose, solids, pairs, carriers, near, pool):
 
 
 @kernel
+def any_near_ground(ground, pose, carriers, near):
+    """Return False where no contact of a solid with the ground can be within `near` [m]."""
+    (bodies, boxes), near_any = carriers, False
+    if ground.kind != PLANES or ground.features > 1:
+        return True
+    n, offset = plane_of(ground.data, 0)
+    for carrier in range(boxes.shape[0]):
+        axes = pose[bodies[CARRIER_NUMBERS * carrier]]
+        near_any = near_any or not clears_plane(axes, boxes[carrier], n, offset + near)
+    return near_any
+
+
+@kernel
+def clears_plane(axes, box, n, offset):
+    """Return whether the box about the solids of a body is above the plane n·x = `offset`."""
+    height = dot(vec(axes, 9), n) - offset
+    if height > box[6]:  # most bodies, however they are turned
+        return True
+    up = (dot(vec(axes, 0), n), dot(vec(axes, 3), n), dot(vec(axes, 6), n))
+    side = abs(up[0]) * box[3] + abs(up[1]) * box[4] + abs(up[2]) * box[5]
+    return height + dot(up, vec(box, 0)) > side
+
+
+@kernel
 def detect_on_plane(ground, pose, solids, pairs, carriers, near, pool):
     """Fill slots of the contacts of solids with one plane; arguments as `detect_on_ground`."""
     (bodies, boxes), (n, offset) = carriers, plane_of(ground.data, 0)
@@ -613,15 +637,11 @@ def detect_on_plane(ground, pose, solids, pairs, carriers, near, pool):
     for carrier in range(boxes.shape[0]):
         c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
         axes = pose[bodies[c]]
-        # most bodies are far from the ground with all their solids
-        height = dot(vec(axes, 9), n) - offset
-        if height - box[6] > near:
+        if clears_plane(axes, box, n, offset + near):
             continue
         # n·(R c + p) − d = (Rᵀ n)·c + n·p − d: in the axes of the body
         up = (dot(vec(axes, 0), n), dot(vec(axes, 3), n), dot(vec(axes, 6), n))
-        side = abs(up[0]) * box[3] + abs(up[1]) * box[4] + abs(up[2]) * box[5]
-        if height + dot(up, vec(box, 0)) - side > near:
-            continue
+        height = dot(vec(axes, 9), n) - offset
         for k in range(bodies[c + 1], bodies[c + 2]):
             i = pairs[PAIR_NUMBERS * k]
             above = height + dot(up, vec(own[i], 9))

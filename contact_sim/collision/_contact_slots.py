@@ -88,10 +88,21 @@ def pair_of(feature):
 
 
 @kernel
+def any_kept(first, feature):
+    """Return whether a slot from `first` on is not empty."""
+    kept = 0
+    for i in range(first, feature.shape[0]):  # without a branch: many at a time
+        kept += feature[i] != NO_FEATURE
+    return kept > 0
+
+
+@kernel
 def clear_pool(pool):
     """Empty the slots of a pool."""
     first, counts, position, frame, gap, feature = pool
     counts[KEPT] = 0
+    if not any_kept(first, feature):
+        return
     for i in range(first, gap.shape[0]):
         if feature[i] != NO_FEATURE:
             gap[i], feature[i] = UNUSED_GAP, NO_FEATURE

@@ -17,7 +17,7 @@ from contact_sim._types import Indices
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import front, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import add_pair_impulse, add_pair_velocity, two_branches
-from contact_sim.collision._contact_slots import NO_FEATURE
+from contact_sim.collision._contact_slots import NO_FEATURE, any_kept
 from contact_sim.solvers._cone_problem import IMMOVABLE, MAX_ITERATIONS, ConeWork, Rows
 from contact_sim.solvers._delassus import EVERYWHERE
 from contact_sim.solvers._jit import kernel
@@ -248,10 +248,10 @@ def collect_rows(active, interval_active, contacts, interval_dof, island, row_of
     numbers of active contacts and of problem rows.
     """
     of_contact, of_interval, chosen = island
-    nc, n, leaf_dof = active.shape[0], 0, contacts[0]
-    for i in range(contacts[3]):
+    nc, n, (leaf_dof, feature, pairs, last) = active.shape[0], 0, contacts
+    for i in range(last):
         if active[i] > 0.0 and (chosen == ALL_ISLANDS or of_contact[i] == chosen):
-            leaf = leaf_dof[i] if i < leaf_dof.shape[0] else EVERYWHERE
+            leaf = leaf_dof[i] if i < leaf_dof.shape[0] else last_dof_of_pair(pairs, feature[i])
             for row in range(3):
                 row_of[n + row] = 3 * i + row
                 row_leaf[n + row] = leaf
@@ -264,6 +264,16 @@ def collect_rows(active, interval_active, contacts, interval_dof, island, row_of
             row_leaf[n] = interval_dof[k]
             n += 1
     return na, n
+
+
+@kernel
+def last_dof_of_pair(pairs, feature):
+    """Return the last dof of the branch with the rows of a pair, EVERYWHERE if they have two."""
+    a, b, meeting = two_branches(pairs, feature)
+    # the ground has no branch, and of two bodies on one branch that of the other is a part of it
+    if min(a, b) == meeting:
+        return max(a, b)
+    return EVERYWHERE
 
 
 # --- Degenerate contacts: no motion of the robot changes their normal velocity (theory 4.3).
@@ -408,8 +418,10 @@ def branches_with(data, feature):
 @kernel
 def in_use(leaf_dof, feature):
     """Return one past the last contact in use: behind it all slots of pairs are empty."""
-    last = feature.shape[0]
-    while last > leaf_dof.shape[0] and feature[last - 1] == NO_FEATURE:
+    first, last = leaf_dof.shape[0], feature.shape[0]
+    if not any_kept(first, feature):
+        return first
+    while last > first and feature[last - 1] == NO_FEATURE:
         last -= 1
     return last
 

@@ -30,6 +30,7 @@ from contact_sim.arrays._views import (
     vector,
 )
 from contact_sim.collision._bodies_on_ground import (
+    any_near_ground,
     carriers_of,
     detect_on_ground,
     most_edges,
@@ -550,23 +551,24 @@ def find_pair_contacts(data):
 def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
     """Detect contacts of bodies; the arrays of a step by their addresses."""
     data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
-    place, pool, pairs = matrix(data, f.SOLID_POSE), pool_of(data), integers(data, f.PAIRS)
-    of_ground = ground_pairs(data)
+    pool, of_ground = pool_of(data), ground_pairs(data)
     clear_pool(pool)
     # with the ground
-    if of_ground[0] < of_ground[1]:
+    ground, near = ground_of(data), near_ground(data)
+    carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX)
+    if any_near_ground(ground, matrix(data, f.POSE), carriers, near):
         own = (
             integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), matrix(data, f.SOLID_SIZE),
-            place, vector(data, f.SOLID_REACH), vector(data, f.SHAPES),
+            matrix(data, f.SOLID_POSE), vector(data, f.SOLID_REACH), vector(data, f.SHAPES),
             integers(data, f.SHAPE_BEGIN), matrix(data, f.GROUND_EDGES),
         )  # fmt: skip
-        carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX)
         detect_on_ground(
-            ground_of(data), matrix(data, f.POSE), own, pairs, carriers, near_ground(data), pool
+            ground, matrix(data, f.POSE), own, integers(data, f.PAIRS), carriers, near, pool
         )
     if of_ground[0] == 0:
         return
     # with each other: placements of all, then broad phase over islands and pairs
+    place, pairs = matrix(data, f.SOLID_POSE), integers(data, f.PAIRS)
     place_solids(
         matrix(data, f.POSE), integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), place
     )
