@@ -93,13 +93,13 @@ format: $(VENV)/ready
 
 $(VENV)/ready: $(DECLARED)
 	$(PYTHON) -m venv $(VENV)
-	PYTHONWARNINGS=ignore $(VENV)/bin/python $(INSTALL) --editable '.[ros,robots,demo,meshes,view,export,peers,docs,test,lint,colcon]'
+	PYTHONWARNINGS=ignore $(VENV)/bin/python $(INSTALL) --editable '.[ros,robots,demo,meshes,view,export,verdict,policy,gym,peers,docs,test,lint,colcon]'
 	touch $@
 
 # Pinocchio 3 wheels ask for a newer numpy than they need; Ubuntu's versions go in afterwards.
 $(OLDEST)/ready: $(DECLARED)
 	$(PYTHON) -m venv $(OLDEST)
-	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[ros-jazzy,robots,demo,meshes,view,export,test]' \
+	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[ros-jazzy,robots,demo,meshes,view,export,verdict,policy,gym,test]' \
 	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'
 	$(OLDEST)/bin/python $(INSTALL) --no-deps \
 	    'numpy==1.26.4' 'scipy==1.11.4' 'numba==0.58.1' 'llvmlite==0.41.1' 'pyarrow==15.0.2'

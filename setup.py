@@ -83,6 +83,10 @@ setup(
         # python -m contact_sim.view
         'view': ['viser>=1.1', 'trimesh>=4.6', 'imageio-ffmpeg>=0.5'],
         'export': ['mcap>=1.2', 'pyarrow>=15.0'],  # of recordings
+        # python -m contact_sim.verdict, campaigns
+        'verdict': ['joblib>=1.3', 'pyarrow>=15.0', 'cma>=3.3', 'matplotlib>=3.6'],
+        'policy': ['onnxruntime>=1.17'],  # controllers that others trained
+        'gym': ['gymnasium>=1.0'],
         'docs': [
             'sphinx>=8.0',
             'myst-parser>=4.0',
@@ -105,6 +109,7 @@ setup(
             'wheel>=0.43',
             'rosbags>=0.11',  # reads what is exported, independently
             'playwright>=1.49',  # drives the page of the viewer
+            'onnx>=1.15',  # makes small policies
             ROBOTS,
         ],
         'colcon': ['colcon-common-extensions>=0.3'],

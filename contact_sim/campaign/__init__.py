@@ -1,0 +1,1 @@
+"""Tables of trials: one controller under many laws, time steps, disturbances and seeds."""
