@@ -14,7 +14,7 @@ from contact_sim.collision._terrain import (
     SphereGround,
     Terrain,
 )
-from contact_sim.contact_models import contact_models
+from contact_sim.contact_models import contact_models, presets
 from contact_sim.contact_models._anitescu import Anitescu
 from contact_sim.contact_models._compliant import Compliant
 from contact_sim.contact_models._lcp import Lcp
@@ -92,6 +92,7 @@ __all__ = [
     'loose_ball',
     'loose_box',
     'loose_ellipsoid',
+    'presets',
     'robots',
     'textbook_systems',
 ]

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from contact_sim.compare._runs import KEPT, UNITS, ModelRun, compare, steps_of, text, write
 from contact_sim.compare._scenarios import GRAVITY, SCENARIOS, Scenario, scenario_of
-from contact_sim.contact_models import contact_models
+from contact_sim.contact_models import contact_models, model_names
 from contact_sim.contact_models.guarantees import LAWS
 from contact_sim.errors import ContactSimError
 from contact_sim.robot._catalogue import default_robot
@@ -35,8 +35,9 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument('--scenario', default='slide', choices=list(SCENARIOS))
     result.add_argument(
-        '--models', nargs='+', choices=contact_models(), metavar='MODEL',
-        help='contact models, default: all of ' + ' '.join(contact_models()),
+        '--models', nargs='+', choices=model_names(), metavar='MODEL',
+        help='contact models or presets of engines: ' + ' '.join(model_names()) +
+        '; default: all models',
     )  # fmt: skip
     result.add_argument('--time-step', type=float, default=1e-3, metavar='S', help='h [s]')
     result.add_argument('--duration', type=float, metavar='S', help='simulated time [s]')

@@ -132,9 +132,14 @@ def compare(
     Raises:
         ContactSimError: a robot, model or time step that cannot be used.
     """
-    chosen = [as_contact_model(model) for model in (models or contact_models())]
+    asked = tuple(models or contact_models())
+    chosen = [as_contact_model(model) for model in asked]
+    names = [own if isinstance(own, str) else own.name for own in asked]
     start(scenario, robot, chosen[0], time_step)  # raises for bad input before the first run
-    return [run(robot, scenario, model, time_step, progress) for model in chosen]
+    return [
+        run(robot, scenario, model, time_step, progress, name)
+        for model, name in zip(chosen, names, strict=True)
+    ]
 
 
 def run(
@@ -143,12 +148,17 @@ def run(
     model: ContactModel,
     time_step: float,
     progress: Callable[[str], None] | None = None,
+    name: str = '',
 ) -> ModelRun:
-    """Run one contact model; a failure is an outcome, not an exception."""
+    """Run one contact model; a failure is an outcome, not an exception.
+
+    `name` is that of the result, such as of a preset; default: that of the model.
+    """
+    name = name or model.name
     try:
         begin = start(scenario, robot, model, time_step)
     except ContactSimError as error:
-        return ModelRun(model.name, f'refused: {error}', Measures(), {}, {}, Trace())
+        return ModelRun(name, f'refused: {error}', Measures(), {}, {}, Trace())
     sim, log = begin.sim, Log(begin.sim, scenario)
     for _ in range(steps_of(scenario, time_step)):
         effort = begin.controller(sim.time, sim.q, sim.v)
@@ -160,10 +170,10 @@ def run(
             break
         log.note(report, time.perf_counter() - before)
         if progress is not None:
-            progress(model.name)
+            progress(name)
         if log.outcome:
             break
-    return log.result(model.name)
+    return log.result(name)
 
 
 def steps_of(scenario: Scenario, time_step: float) -> int:

@@ -1,4 +1,4 @@
-"""The contact models, by name."""
+"""The contact models, and the presets that reproduce other engines, by name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contact_sim.contact_models._compliant import Compliant, CompliantParameters
 from contact_sim.contact_models._lcp import Lcp, LcpParameters
 from contact_sim.contact_models._ncp import Ncp, NcpParameters
 from contact_sim.contact_models._null_space import NullSpace, NullSpaceParameters
+from contact_sim.contact_models._presets import PRESETS, Preset
 from contact_sim.contact_models._sap import Sap, SapParameters
 from contact_sim.contact_models._todorov import Todorov, TodorovParameters
 from contact_sim.contact_models.hybrid._hybrid import Hybrid, HybridParameters
@@ -29,6 +30,7 @@ __all__ = [
     'NcpParameters',
     'NullSpace',
     'NullSpaceParameters',
+    'Preset',
     'Sap',
     'SapParameters',
     'Stepper',
@@ -37,6 +39,8 @@ __all__ = [
     'TodorovParameters',
     'as_contact_model',
     'contact_models',
+    'model_names',
+    'presets',
 ]
 
 CONTACT_MODELS: dict[str, type[ContactModel]] = {
@@ -57,17 +61,30 @@ def contact_models() -> tuple[str, ...]:
     return tuple(CONTACT_MODELS)
 
 
+def presets() -> dict[str, Preset]:
+    """Return the presets by name: contact models with the parameters of an engine."""
+    return dict(PRESETS)
+
+
+def model_names() -> tuple[str, ...]:
+    """Return every name that stands for a contact model: the models, then the presets."""
+    return (*CONTACT_MODELS, *PRESETS)
+
+
 def as_contact_model(model: str | ContactModel) -> ContactModel:
-    """Return a model from its name (with default parameters) or an instance.
+    """Return a model from its name (with default parameters), that of a preset, or an instance.
 
     Raises:
-        UnknownName: a name that is not in CONTACT_MODELS.
+        UnknownName: a name that is neither in CONTACT_MODELS nor in `presets`.
         InvalidInput: an object that is not a contact model.
     """
     if isinstance(model, str):
-        if model not in CONTACT_MODELS:
-            raise UnknownName('contact model', model, CONTACT_MODELS)
-        return CONTACT_MODELS[model]()
+        if model in CONTACT_MODELS:
+            return CONTACT_MODELS[model]()
+        if model in PRESETS:
+            chosen = PRESETS[model]
+            return CONTACT_MODELS[chosen.model](**chosen.parameters)
+        raise UnknownName('contact model', model, model_names())
     if isinstance(model, type) or not hasattr(model, 'bind'):
         raise InvalidInput(f'contact_model = {shown(model)}: expected a name or an instance')
     return model

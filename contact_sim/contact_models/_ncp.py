@@ -41,8 +41,10 @@ from contact_sim.solvers._jit import kernel
 from contact_sim.step._contact_rows import cone_work_of, rows_of
 
 EXACT = 'exact'
-PEERS = ('pgs', 'raisim', 'staggered')  # in the order of the codes in solvers/_cone_methods.py
-PEER = FIRST_OWN  # place of the code of the peer in the numbers of the law
+PEERS = ('pgs', 'raisim', 'staggered', 'pgs_box')
+"""Methods of other engines, in the order of their codes in solvers/_cone_methods.py."""
+PEER, RELAXATION = FIRST_OWN, FIRST_OWN + 1
+"""Places of the code of the method and of ω in the numbers of the law."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,9 @@ class NcpParameters(ConeParameters):
 
     solver: str = parameter(
         EXACT, '', 'exact, or the method of another engine', choices=(EXACT, *PEERS), live=True
+    )
+    over_relaxation: float = parameter(
+        1.0, '-', 'omega of pgs_box: over-relaxation of a sweep', above=0.0, below=2.0, live=True
     )
     multiple_impacts: str = multiple_impacts_parameter()
 
@@ -73,8 +78,9 @@ def solve_as_engine(data):
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     impulse = vector(data, f.ROW_IMPULSE)[:n]
     sweeps, residual, converged = solve_baseline(
-        rows_of(data), impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER])
-    )
+        rows_of(data), impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER]),
+        law[RELAXATION],
+    )  # fmt: skip
     report_iterations(data, impulse, sweeps, residual, converged)
 
 
@@ -104,7 +110,7 @@ class Ncp(ConeModel):
             self.compiled = IN_SEQUENCE
 
     def law_numbers(self) -> tuple[float, ...]:
-        """Return the parameters of all cone models and the code of the method."""
+        """Return the parameters of all cone models, the code of the method and ω."""
         solver = self.parameters.solver
         code = 0.0 if solver == EXACT else float(PEERS.index(solver))
-        return (*super().law_numbers(), code)
+        return (*super().law_numbers(), code, self.parameters.over_relaxation)

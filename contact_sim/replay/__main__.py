@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from contact_sim.contact_models import contact_models
+from contact_sim.contact_models import model_names
 from contact_sim.errors import ContactSimError
 from contact_sim.replay._export import RATES, Targets, export, parsed_rates
 from contact_sim.replay._recording import Recording, describe_change
@@ -68,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = result.add_argument
     add('recording', type=Path, help='file written with record:=FILE')
-    add('--model', choices=contact_models(), help='another contact model as well')
+    add('--model', choices=model_names(), help='another contact model as well')
     add('--robot', help='refuse unless this robot (name or file) was recorded')
     add('--json', action='store_true', help='print JSON')
     add = result.add_argument_group('files to write').add_argument

@@ -25,7 +25,7 @@ from contact_sim.constraints._constraint_rows import (
     constraint_table,
     with_reference_pose,
 )
-from contact_sim.contact_models import CONTACT_MODELS
+from contact_sim.contact_models import CONTACT_MODELS, as_contact_model
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.dynamics._tree import tree_of
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
@@ -175,6 +175,8 @@ def groove(angle: float, heading: float) -> Planes:
 def chosen_contact_model(settings: Settings, name: str = '') -> ContactModel:
     """Return the contact model in the settings, or that of a name, with its parameters."""
     chosen = name or settings['contact'].model
+    if chosen not in CONTACT_MODELS:  # a preset has parameters of its own
+        return as_contact_model(chosen)
     return CONTACT_MODELS[chosen](**vars(settings[f'contact.{chosen}']))
 
 

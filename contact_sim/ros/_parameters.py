@@ -11,7 +11,7 @@ from typing import Any
 
 from contact_sim.collision._terrain import TERRAINS
 from contact_sim.constraints._constraint_rows import KINDS
-from contact_sim.contact_models import CONTACT_MODELS, contact_models
+from contact_sim.contact_models import CONTACT_MODELS, model_names
 from contact_sim.dynamics._integration import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.ros._robots import NOT_SET, RobotParameters
@@ -127,7 +127,11 @@ class ContactParameters(Parameters):
     """The contact model in force, and the parameters that all time-stepping models share."""
 
     model: str = parameter(
-        'ncp', '', 'contact model; switches between two steps', choices=contact_models(), live=True
+        'ncp',
+        '',
+        'contact model, or preset of an engine; switches between two steps',
+        choices=model_names(),
+        live=True,
     )
     baumgarte: float = parameter(
         0.2, '-', 'share of a penetration taken out per step', at_least=0.0, at_most=1.0, live=True
@@ -137,7 +141,7 @@ class ContactParameters(Parameters):
     )
     shadow: tuple[str, ...] = parameter(
         (), '', 'contact models that solve the same steps without advancing them, for ~/shadow',
-        choices=contact_models(), live=True,
+        choices=model_names(), live=True,
     )  # fmt: skip
 
 

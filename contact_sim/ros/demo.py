@@ -33,7 +33,7 @@ from std_srvs.srv import SetBool
 from visualization_msgs.msg import MarkerArray
 
 from contact_sim._types import Array
-from contact_sim.contact_models import contact_models
+from contact_sim.contact_models import model_names
 from contact_sim.errors import ContactSimError
 from contact_sim.robot._catalogue import default_robot, robots
 from contact_sim.robot._contact_points import Foot, foot_frame
@@ -541,7 +541,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument('--robot', default=default_robot(), help='one of ' + ', '.join(robots()))
     parser.add_argument('--demo', default='stance', choices=('stance', 'trot'))
-    parser.add_argument('--contact-model', default='ncp', choices=contact_models())
+    parser.add_argument('--contact-model', default='ncp', choices=model_names())
     parser.add_argument(
         '--seconds', type=watched_seconds, default=5.0, help='simulated time to watch'
     )

@@ -695,8 +695,10 @@ def admm(rows, impulse, tolerance, max_iterations, associated):
 #             normal and tangent couple [Hwangbo et al. 2018]
 # staggered   normal impulses at fixed friction, then friction at fixed normal impulses, in turn
 #             [Kaufman et al. 2008]
+# pgs_box     λ_n ← (λ_n − ω w_n/G_nn)₊,  each λ_t ← [−μ λ_n, μ λ_n](λ_t − ω w_t/G_tt): friction
+#             bounded per tangent, successive over-relaxation by ω (ODE's quick step, Gazebo)
 
-PGS, RAISIM, STAGGERED = range(3)
+PGS, RAISIM, STAGGERED, PGS_BOX = range(4)
 STAGGERED_SWEEPS = 20
 """Sweeps over the normal, and over the tangential impulses, in one staggered sweep."""
 SLIP_SAMPLES, BISECTIONS = (256, 2048), 60
@@ -704,10 +706,10 @@ SLIP_SAMPLES, BISECTIONS = (256, 2048), 60
 
 
 @kernel
-def solve_baseline(rows, impulse, tolerance, max_sweeps, method):
+def solve_baseline(rows, impulse, tolerance, max_sweeps, method, relaxation):
     """Sweep until the impulses no longer change; as `block_gauss_seidel`."""
     # converged is only what also obeys the law: the natural map for pgs and staggered, Signorini's
-    # condition for raisim, whose direction of slip differs
+    # condition for raisim and pgs_box, whose friction is another
     count, residual = 0, np.inf
     while count < max_sweeps:
         count += 1
@@ -715,6 +717,8 @@ def solve_baseline(rows, impulse, tolerance, max_sweeps, method):
             change = projected_sweep(rows, impulse)
         elif method == RAISIM:
             change = raisim_sweep(rows, impulse)
+        elif method == PGS_BOX:
+            change = boxed_sweep(rows, impulse, relaxation)
         else:
             change = staggered_sweep(rows, impulse)
         change = max(change, scalar_sweep(rows, impulse))
@@ -722,7 +726,8 @@ def solve_baseline(rows, impulse, tolerance, max_sweeps, method):
         if change > goal:
             continue
         residual = natural_map(rows, impulse, 0.0)
-        if (signorini_error(rows, impulse) if method == RAISIM else residual) <= goal:
+        other_friction = method in (RAISIM, PGS_BOX)
+        if (signorini_error(rows, impulse) if other_friction else residual) <= goal:
             return count, residual, True
         if not np.isfinite(residual) or change == 0.0:
             return count, residual, False
@@ -761,6 +766,24 @@ def projected_sweep(rows, impulse):
             t1, t2 = t1 * mu[i] * n / size, t2 * mu[i] * n / size
         change = max(change, abs(t1 - impulse[r]), abs(t2 - impulse[r + 1]))
         impulse[r], impulse[r + 1] = t1, t2
+    return change
+
+
+@kernel
+def boxed_sweep(rows, impulse, relaxation):
+    """Run a sweep of Gauss-Seidel with friction bounded per tangent; return the largest change."""
+    G, g, mu = rows.delassus, rows.g, rows.friction
+    change = 0.0
+    for i in range(mu.shape[0]):
+        for r in (3 * i + 2, 3 * i, 3 * i + 1):
+            x = impulse[r] - relaxation * row_velocity(G, g, impulse, r) / G[r, r]
+            if r == 3 * i + 2:
+                x = max(x, 0.0)
+            else:
+                bound = mu[i] * impulse[3 * i + 2]
+                x = min(max(x, -bound), bound)
+            change = max(change, abs(x - impulse[r]))
+            impulse[r] = x
     return change
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from contact_sim._validation import finite, positive
 from contact_sim.collision._terrain import TerrainLike
-from contact_sim.contact_models import contact_models
+from contact_sim.contact_models import model_names
 from contact_sim.errors import ContactSimError, InvalidInput, shown
 from contact_sim.inspect._inspection import Source, inspect_robot
 from contact_sim.precompile import compiling_meanwhile
@@ -107,8 +107,8 @@ def parser() -> argparse.ArgumentParser:
     add = result.add_argument
     add('robot', nargs='?', default=default_robot(),
         help='robot of the catalogue, URDF or xacro file, or a recording (.npz)')  # fmt: skip
-    add('--model', choices=contact_models(), metavar='MODEL',
-        help='contact model, one of ' + ' '.join(contact_models()))  # fmt: skip
+    add('--model', choices=model_names(), metavar='MODEL',
+        help='contact model, one of ' + ' '.join(model_names()))  # fmt: skip
     add('--terrain', default='plane', help=f'ground: {grounds}, or a file')
     add('--difficulty', type=float, default=0.5, help='of a ready-made ground, 0 to 1')
     add('--seed', type=int, default=0, help='of a ready-made ground')
@@ -200,8 +200,8 @@ def recording_parser() -> argparse.ArgumentParser:
     result.description = 'A recording in the browser: python -m contact_sim.view run.npz.'
     add = result.add_argument
     add('recording', type=Path, help='file written with record:=FILE, or by a Recorder')
-    names = ' '.join(contact_models())
-    add('--model', choices=contact_models(), metavar='MODEL',
+    names = ' '.join(model_names())
+    add('--model', choices=model_names(), metavar='MODEL',
         help=f'the run under another contact model as well, one of {names}')  # fmt: skip
     add('--side-by-side', action='store_true', help='robots beside each other, not superimposed')
     add('--speed', type=float, default=1.0, help='simulated over wall time, default 1')
