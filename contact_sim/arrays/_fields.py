@@ -211,7 +211,7 @@ class Sizes:
             'joined_island': (self.n_islands,), 'solid_body': (self.n_solids,),
             'pair_groups': (self.n_pair_groups * GROUP_NUMBERS,), 'solid_island': (self.n_solids,),
             'pairs': (self.n_pairs * PAIR_NUMBERS,), 'pair_counts': (2,), 'in_use': (1,),
-            'pair_search': (3,), 'shape_begin': (self.n_solids,),
+            'pair_search': (4,), 'shape_begin': (self.n_solids,),
             'carriers': (self.n_carriers * CARRIER_NUMBERS,),
             'limit_q': (self.n_limits,),
             'limit_other_q': (self.n_limits,),

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.spatial import ConvexHull
+import scipy
 
 from contact_sim._types import Array, Indices
 from contact_sim.arrays._fields import CARRIER_NUMBERS, CARRIER_SIZES, MOST_EDGES, PAIR_NUMBERS
@@ -90,7 +90,7 @@ def _numbers(corners: Array, radius: float, rim: tuple[float, ...], kind: int) -
 
 def _faces_and_edges(corners: Array) -> tuple[Array, Array]:
     """Return the faces and edges of a convex hull; its coplanar triangles are one face."""
-    hull = ConvexHull(corners)
+    hull = scipy.spatial.ConvexHull(corners)
     normals, of_face = hull.equations[:, :3], np.arange(len(hull.simplices))
     for i, neighbours in enumerate(hull.neighbors):
         for j in neighbours:

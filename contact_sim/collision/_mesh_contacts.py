@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from contact_sim._types import Array, Indices, Vector
 from contact_sim.collision._contact_slots import FRAME, clear_slots, keep_facet_contact
@@ -132,7 +132,7 @@ class Borders:
     @classmethod
     def divided(cls, mesh: TriangleMesh) -> Borders:
         """Return the borders in parts that end where a vertex is within SEAM of them."""
-        tree, corners = cKDTree(mesh.vertices), mesh.vertices[mesh.triangles]
+        tree, corners = scipy.spatial.cKDTree(mesh.vertices), mesh.vertices[mesh.triangles]
         half_edges, starts, ends, touched = [], [], [], []
         for h in np.flatnonzero(mesh.neighbours < 0):
             t, k = divmod(int(h), 3)

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 import pinocchio as pin
-from scipy.linalg import orth
+import scipy
 
 from contact_sim._types import Array, IndexArray
 from contact_sim._validation import as_tuple, finite, number_within, real_array
@@ -474,7 +474,7 @@ class ClosedLoops:
     def leave_free(self, q: Array, driven: IndexArray) -> bool:
         """Return whether the driven dofs (n,) are free at q and determine all others."""
         passive, rows = np.setdiff1d(self._joint_dofs, driven), self.jacobian(q)
-        ranks = [orth(part, rcond=SINGULAR).shape[1] if part.size else 0
+        ranks = [scipy.linalg.orth(part, rcond=SINGULAR).shape[1] if part.size else 0
                  for part in (rows, rows[:, passive])]  # fmt: skip
         return ranks == [len(passive), len(passive)]
 

@@ -12,8 +12,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 import pinocchio as pin
-from scipy.optimize import nnls
-from scipy.spatial import ConvexHull, QhullError
+import scipy
 
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, check_unique, real_array, real_number
@@ -252,10 +251,10 @@ def corners_of(shape: Any, name: str) -> tuple[Array, float, float]:
     return vertices[_hull(vertices, place).vertices], 0.0, 0.0
 
 
-def _hull(points: Array, place: str) -> ConvexHull:
+def _hull(points: Array, place: str) -> Any:
     try:
-        return ConvexHull(points)
-    except (QhullError, ValueError) as error:  # fewer than four points, or all in a plane
+        return scipy.spatial.ConvexHull(points)
+    except (scipy.spatial.QhullError, ValueError) as error:  # too few points, or in a plane
         raise RobotDescriptionError(f'{place}: it is flat and has no convex hull') from error
 
 
@@ -288,13 +287,13 @@ def _simplex(corners: Array) -> list[int]:
 
 def _beyond_faces(kept: Array, corners: Array) -> Array:
     """Return by how much corners lie beyond the faces of the hull of those kept [m], (n,)."""
-    faces = ConvexHull(kept).equations
+    faces = scipy.spatial.ConvexHull(kept).equations
     return np.asarray((corners @ faces[:, :3].T + faces[:, 3]).max(axis=1))
 
 
 def reach_beyond(kept: Array, corners: Array) -> float:
     """Return the largest distance of corners (n, 3) from the convex hull of those kept [m]."""
-    faces = ConvexHull(kept).equations
+    faces = scipy.spatial.ConvexHull(kept).equations
     heights = corners @ faces[:, :3].T + faces[:, 3]
     outside = heights.max(axis=1) > 0.0
     corners, height = corners[outside], heights[outside].max(axis=1)
@@ -308,7 +307,7 @@ def _distance(kept: Array, point: Array) -> float:
     """Return the distance of a point from a convex hull [m]: the nearest convex combination."""
     away = (kept - point).T
     size = np.abs(away).max()
-    weights, _ = nnls(
+    weights, _ = scipy.optimize.nnls(
         np.vstack([away / size, np.full(len(kept), SUM_WEIGHT)]), [0.0, 0.0, 0.0, SUM_WEIGHT]
     )
     return float(np.linalg.norm(away @ weights))

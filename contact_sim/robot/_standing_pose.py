@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, QhullError
 
 from contact_sim._types import Array
 from contact_sim._validation import real_array
@@ -114,8 +114,8 @@ def _faces(offsets: Array, down: Array) -> list[tuple[Array, NDArray[np.intp]]]:
         normal = axes[2] if axes[2] @ down > 0.0 else -axes[2]
         return [(normal, np.arange(len(offsets)))]
     try:
-        hull = ConvexHull(offsets)
-    except QhullError:
+        hull = scipy.spatial.ConvexHull(offsets)
+    except scipy.spatial.QhullError:
         return []
     faces: list[tuple[Array, NDArray[np.intp], float]] = []
     seen = np.zeros(len(hull.equations), dtype=bool)
@@ -417,15 +417,15 @@ def polygon_margin(points: Array, place: Array) -> float:
     if len(points) < 3:
         return -np.inf
     try:
-        faces = ConvexHull(points).equations
-    except (QhullError, ValueError):
+        faces = scipy.spatial.ConvexHull(points).equations
+    except (scipy.spatial.QhullError, ValueError):
         return -np.inf
     return float(-(faces[:, :2] @ place + faces[:, 2]).max())
 
 
 def polygon_centre(points: Array) -> Array:
     """Return the centroid of the area of the hull of `points` [m], (n, 2); (2,)."""
-    corners = points[ConvexHull(points).vertices]
+    corners = points[scipy.spatial.ConvexHull(points).vertices]
     x, y = (corners - corners[0]).T
     cross = x * np.roll(y, -1) - np.roll(x, -1) * y
     weights = cross / (3.0 * cross.sum())

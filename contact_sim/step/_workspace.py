@@ -365,7 +365,17 @@ class Workspace:
         )
         if collisions.slots:
             self.shapes[:], self.shape_begin[:] = self._shapes
-        self.pair_search[:] = find_pairs.address, find_pair_drift.address, len(collisions.pairs)
+        # what a simulation does not search is not compiled for it
+        self.pair_search[FIRST_ON_GROUND] = len(collisions.pairs)
+        if collisions.grounded:
+            self.pair_search[ON_GROUND] = find_on_ground.address
+        if collisions.pairs:
+            self.pair_search[OF_BODIES] = find_between_bodies.address
+
+    def use_pair_drift(self) -> None:
+        """Let `fill_pair_drift` be called, by laws at acceleration level."""
+        if self.sizes.n_pairs:
+            self.pair_search[DRIFT] = find_pair_drift.address
 
     def fill_constraints(self) -> None:
         """Write the numbers of the constraints in `table`."""
@@ -512,6 +522,9 @@ def fill_ground_coefficients(data, position, feature):
 # Their search is compiled once and called by address, as that over facets is: it is the same for
 # all models.
 
+ON_GROUND, OF_BODIES, DRIFT, FIRST_ON_GROUND = range(4)
+"""Places in the field `pair_search`: addresses of the searches and of J̇ v, 0 where there is
+nothing to do; the first pair of a body with the ground."""
 NEAR_LEAST, NEAR_SPEED = 0.005, 5.0
 """Gap up to which contacts of bodies with the ground are found: at least [m], and what a body
 travels in a step at this speed [m/s]."""
@@ -526,7 +539,8 @@ def near_ground(data):
 @kernel
 def ground_pairs(data):
     """Return the first pair of a body with the ground, and one past the last."""
-    return integers(data, f.PAIR_SEARCH)[2], integers(data, f.PAIRS).shape[0] // PAIR_NUMBERS
+    first, numbers = integers(data, f.PAIR_SEARCH)[FIRST_ON_GROUND], integers(data, f.PAIRS)
+    return first, numbers.shape[0] // PAIR_NUMBERS
 
 
 @kernel
@@ -541,19 +555,20 @@ def pool_of(data):
 
 @kernel
 def find_pair_contacts(data):
-    """Fill the slots of the contacts between bodies where pairs of them are declared."""
-    search = integers(data, f.PAIR_SEARCH)[0]
-    if search != 0:
-        call_with_arrays(search, data)
+    """Fill the slots of the contacts of bodies, with the ground first, then with each other."""
+    search = integers(data, f.PAIR_SEARCH)
+    if search[ON_GROUND] != 0 or search[OF_BODIES] != 0:
+        clear_pool(pool_of(data))
+    if search[ON_GROUND] != 0:
+        call_with_arrays(search[ON_GROUND], data)
+    if search[OF_BODIES] != 0:
+        call_with_arrays(search[OF_BODIES], data)
 
 
 @pointer(types.void(NUMBERS, INDICES, INDICES))
-def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
-    """Detect contacts of bodies; the arrays of a step by their addresses."""
+def find_on_ground(numbers: Any, indices: Any, layout: Any) -> None:
+    """Detect contacts of bodies with the ground; the arrays of a step by their addresses."""
     data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
-    pool, of_ground = pool_of(data), ground_pairs(data)
-    clear_pool(pool)
-    # with the ground
     ground, near = ground_of(data), near_ground(data)
     carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX)
     if any_near_ground(ground, matrix(data, f.POSE), carriers, near):
@@ -563,12 +578,17 @@ def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
             integers(data, f.SHAPE_BEGIN), matrix(data, f.GROUND_EDGES),
         )  # fmt: skip
         detect_on_ground(
-            ground, matrix(data, f.POSE), own, integers(data, f.PAIRS), carriers, near, pool
-        )
-    if of_ground[0] == 0:
-        return
-    # with each other: placements of all, then broad phase over islands and pairs
-    place, pairs = matrix(data, f.SOLID_POSE), integers(data, f.PAIRS)
+            ground, matrix(data, f.POSE), own, integers(data, f.PAIRS), carriers, near,
+            pool_of(data),
+        )  # fmt: skip
+
+
+@pointer(types.void(NUMBERS, INDICES, INDICES))
+def find_between_bodies(numbers: Any, indices: Any, layout: Any) -> None:
+    """Detect contacts of bodies with each other; the arrays of a step by their addresses."""
+    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+    # placements of all, then broad phase over islands and pairs
+    place = matrix(data, f.SOLID_POSE)
     place_solids(
         matrix(data, f.POSE), integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), place
     )
@@ -578,7 +598,8 @@ def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
         matrix(data, f.ON_FACE),
     )  # fmt: skip
     detect_pairs(
-        solids, pairs, integers(data, f.PAIR_GROUPS), matrix(data, f.ISLAND_BOX), pool
+        solids, integers(data, f.PAIRS), integers(data, f.PAIR_GROUPS),
+        matrix(data, f.ISLAND_BOX), pool_of(data),
     )  # fmt: skip
 
 
@@ -617,7 +638,7 @@ def slot_for(key, first, start, feature):
 @kernel
 def fill_pair_drift(data):
     """Fill J̇ v of the contacts between bodies in their slots, field `pair_drift`."""
-    call_with_arrays(integers(data, f.PAIR_SEARCH)[1], data)
+    call_with_arrays(integers(data, f.PAIR_SEARCH)[DRIFT], data)
 
 
 @pointer(types.void(NUMBERS, INDICES, INDICES))

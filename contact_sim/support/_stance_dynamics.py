@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_solve, qr, solve_triangular
 
 from contact_sim._types import Array
 from contact_sim._validation import (
@@ -100,7 +100,11 @@ def minimal_coordinates(
     basis = null_space_basis(jacobian)
     freedom = basis.shape[1]
     if independent is None:
-        pivots = qr(basis.T, pivoting=True, mode='r')[-1] if freedom else np.zeros(0, np.intp)
+        pivots = (
+            scipy.linalg.qr(basis.T, pivoting=True, mode='r')[-1]
+            if freedom
+            else np.zeros(0, np.intp)
+        )
         independent = np.sort(np.asarray(pivots[:freedom], dtype=np.intp))
     chosen = indices('independent', independent, len(basis))
     if chosen.shape != (freedom,) or rank(basis[chosen]) < freedom:
@@ -128,7 +132,7 @@ class Weighted:
         if kept == 0:
             nv, m = len(inertia), len(jacobian)
             return cls(L, np.zeros((m, 0)), np.zeros(0), np.zeros((nv, 0)))
-        scaled = solve_triangular(L, jacobian.T, lower=True).T
+        scaled = scipy.linalg.solve_triangular(L, jacobian.T, lower=True).T
         U, values, Vt = np.linalg.svd(scaled, full_matrices=False)
         return cls(L, U[:, :kept], values[:kept], Vt[:kept].T)
 
@@ -142,11 +146,13 @@ class Weighted:
     def projector(self) -> Array:
         """N_c, shape (nv, nv)."""
         identity, rows = np.eye(len(self.factor)), self.right @ (self.right.T @ self.factor.T)
-        return np.asarray(identity - solve_triangular(self.factor, rows, lower=True, trans='T'))
+        return np.asarray(
+            identity - scipy.linalg.solve_triangular(self.factor, rows, lower=True, trans='T')
+        )
 
     def force(self, applied: Array, drift: Array) -> Array:
         """Return the least-norm f with J M⁻¹ (applied + Jᵀ f) = −drift, shape (m,)."""
-        pushed = self.right.T @ solve_triangular(self.factor, applied, lower=True)
+        pushed = self.right.T @ scipy.linalg.solve_triangular(self.factor, applied, lower=True)
         modal = pushed + (self.left.T @ drift) / self.values
         return np.asarray(-self.left @ (modal / self.values))
 
@@ -394,7 +400,7 @@ def free_acceleration(stance: StanceDynamics, generalized_force: Array) -> Array
     """
     applied = _applied(stance, generalized_force)
     factor = cholesky_factor('StanceDynamics.inertia', stance.inertia)
-    return np.asarray(cho_solve((factor, True), applied))
+    return np.asarray(scipy.linalg.cho_solve((factor, True), applied))
 
 
 @checked

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import RectBivariateSpline
+import scipy
 
 from contact_sim._types import Array
 from contact_sim._validation import checked
@@ -153,7 +153,7 @@ class RandomUniform(HeightFieldTerrain):
         counts = [max(1, int(n * self.horizontal_scale / scale + 1e-9)) + 1 for n in cells]
         random = low + self.noise_step * rng.integers(0, levels, counts)
         places = (np.linspace(0.0, n, count) for n, count in zip(cells, counts, strict=True))
-        plane = RectBivariateSpline(*places, random, kx=1, ky=1)
+        plane = scipy.interpolate.RectBivariateSpline(*places, random, kx=1, ky=1)
         return np.asarray(plane(np.arange(cells[0] + 1), np.arange(cells[1] + 1)))
 
 

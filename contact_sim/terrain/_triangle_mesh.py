@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from contact_sim._types import Array, Indices
 from contact_sim._validation import checked, real_array
@@ -151,7 +150,9 @@ def united(mesh: TriangleMesh) -> TriangleMesh:
     np.minimum.at(low, solid[solid >= 0], corners.min(axis=1)[solid >= 0] - SEAM)
     np.maximum.at(high, solid[solid >= 0], corners.max(axis=1)[solid >= 0] + SEAM)
     near = _overlapping(low, high)
-    group = connected_components(coo_array((np.ones(len(near)), near.T), (count, count)))[1]
+    group = scipy.sparse.csgraph.connected_components(
+        scipy.sparse.coo_array((np.ones(len(near)), near.T), (count, count))
+    )[1]
     crowded = np.bincount(group) > 1
     joined = np.zeros(len(solid), dtype=bool)
     joined[solid >= 0] = crowded[group[solid[solid >= 0]]]
@@ -168,8 +169,10 @@ def _solids(mesh: TriangleMesh) -> Indices:
     """Return the number of the closed solid to which each triangle belongs, −1 for none."""
     one, side = np.nonzero(mesh.neighbours >= 0)
     size = len(mesh.triangles)
-    links = coo_array((np.ones(len(one)), (one, mesh.neighbours[one, side])), (size, size))
-    part = connected_components(links, directed=False)[1]
+    links = scipy.sparse.coo_array(
+        (np.ones(len(one)), (one, mesh.neighbours[one, side])), (size, size)
+    )
+    part = scipy.sparse.csgraph.connected_components(links, directed=False)[1]
     a, b, c = np.moveaxis(mesh.vertices[mesh.triangles], 1, 0)
     volume = np.bincount(part, np.einsum('ij,ij->i', a, np.cross(b, c)))
     closed = volume > 0.0  # a hollow has its volume outside
@@ -199,8 +202,6 @@ def _union(vertices: Array, solids: list[Indices]) -> tuple[Array, Indices]:
             f'TriangleMesh: {len(solids)} solids touch, and joining them needs manifold3d: '
             'pip install manifold3d'
         ) from error
-    from scipy.spatial import cKDTree
-
     vertices = _levelled(vertices, np.concatenate(solids))
     bodies, corners_used = [], []
     for triangles in solids:
@@ -228,12 +229,12 @@ def _union(vertices: Array, solids: list[Indices]) -> tuple[Array, Indices]:
         for value in (values[ahead - 1], values[np.minimum(ahead, len(values) - 1)]):
             close = np.abs(points[:, axis] - value) < 0.5 * SEAM
             points[close, axis] = value[close]
-    distance, nearest = cKDTree(original).query(points, distance_upper_bound=SEAM)
+    distance, nearest = scipy.spatial.cKDTree(original).query(points, distance_upper_bound=SEAM)
     known = np.isfinite(distance)
     points[known] = original[nearest[known]]
-    near = cKDTree(points).query_pairs(SEAM, output_type='ndarray')
-    links = coo_array((np.ones(len(near)), near.T), (len(points), len(points)))
-    place = connected_components(links, directed=False)[1]
+    near = scipy.spatial.cKDTree(points).query_pairs(SEAM, output_type='ndarray')
+    links = scipy.sparse.coo_array((np.ones(len(near)), near.T), (len(points), len(points)))
+    place = scipy.sparse.csgraph.connected_components(links, directed=False)[1]
     order = np.lexsort((np.arange(len(points)), ~known, place))  # the known ones stand for others
     kept = order[np.unique(place[order], return_index=True)[1]]
     corner = place[triangles.astype(np.int64)]
@@ -406,8 +407,12 @@ def _fans(opposite: Indices) -> Indices:
     across = opposite[joined]
     end_of_across = across - across % 3 + (across + 1) % 3  # corner at its end: where ours starts
     size = len(opposite)
-    links = coo_array((np.ones(len(joined)), (joined, end_of_across)), shape=(size, size))
-    return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
+    links = scipy.sparse.coo_array(
+        (np.ones(len(joined)), (joined, end_of_across)), shape=(size, size)
+    )
+    return np.asarray(
+        scipy.sparse.csgraph.connected_components(links, directed=False)[1], dtype=np.int64
+    )
 
 
 def _neighbours(order: Indices, edge: Indices, wanted: NDArray[np.bool_]) -> tuple:

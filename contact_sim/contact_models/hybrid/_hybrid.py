@@ -147,6 +147,7 @@ class EventDriven:
         self, workspace: Workspace, fallback: TimeStepping, settings: HybridParameters
     ) -> None:
         self._workspace, self._fallback, self._settings = workspace, fallback, settings
+        workspace.use_pair_drift()
         sequential = settings.multiple_impacts == SEQUENTIAL
         self._law = IMPACT_LAWS.index(settings.impact), settings.energy_guard, sequential
         self._arc = arc = ArcArrays(workspace.sizes)
