@@ -9,6 +9,9 @@ points, and G.
     u_f = u⁺ − G λ       so that w = u⁺ + b: the laws judge the motion that took place, with
                          the forces that are said to have acted
     M̂ (v⁺ − v_f) − Jᵀ λ  whether these forces explain this motion: `momentum`
+
+Under a time-stepping law u⁺ = G λ + J v_f as well. Where forces do not explain the motion the two
+differ: with velocity='impulses' the laws see w = G λ + J v_f + b, as in `report.residuals`.
 """
 
 from __future__ import annotations
@@ -221,24 +224,34 @@ def _number(value: float) -> float | None:
 # --- The score.
 
 
+MOTION, IMPULSES = VELOCITIES = ('motion', 'impulses')
+
+
 @checked
-def judge(robot: RobotModel, steps: Steps) -> Score:
+def judge(robot: RobotModel, steps: Steps, velocity: str = MOTION) -> Score:
     """Return the residuals of every step.
 
     Args:
         robot: our model of the robot: its inertias, joint damping and kinematics judge.
         steps: of any simulator.
+        velocity: which velocity of the contacts the laws are about: that of the 'motion', so that
+            forces that do not explain it show in `momentum` alone; or the one that the 'impulses'
+            would give, as in `report.residuals`.
 
     Raises:
         InvalidInput: steps of another robot, sizes that do not fit, quaternions that are not unit,
             a robot with closed loops, which has constraint forces that `Steps` does not have.
-        UnknownName: a body that the robot does not have.
+        UnknownName: a body that the robot does not have, another velocity.
     """
+    if velocity not in VELOCITIES:
+        raise UnknownName('velocity', velocity, VELOCITIES)
+    if velocity == IMPULSES and (steps.force is None or steps.effort is None):
+        raise InvalidInput("velocity = 'impulses': needs contact forces and joint efforts")
     if steps.robot and steps.robot != robot.name:
         raise InvalidInput(f'the steps are those of robot {steps.robot!r}, not of {robot.name!r}')
     if robot.constraints:
         raise InvalidInput(f'robot {robot.name!r}: closed loops and couplings are not judged')
-    arrays = ScoredArrays(robot, steps)
+    arrays = ScoredArrays(robot, steps, velocity == MOTION)
     values = np.array([arrays.step(k) for k in range(steps.count)])
     residuals = {name: values[:, i] for i, name in enumerate(NAMES)}
     missing = missing_of(steps, arrays.work.sizes.ns)
@@ -295,8 +308,8 @@ class ScoredArrays:
     and frames are those of the steps, never what is found on our ground.
     """
 
-    def __init__(self, robot: RobotModel, steps: Steps) -> None:
-        self.steps = steps
+    def __init__(self, robot: RobotModel, steps: Steps, by_motion: bool) -> None:
+        self.steps, self._by_motion = steps, by_motion
         self._q, self._v = checked_states(robot, steps)
         joints = [joint_of(robot, name) for name in steps.bodies]
         self._slot, owners = slots_of(steps, joints)
@@ -337,8 +350,14 @@ class ScoredArrays:
         J = data.jacobian_transposed.T
         data.v_next[:] = self._in_start_axes(k)
         data.u_next[:] = J @ data.v_next
+        if steps.contact_velocity is not None:
+            rows = data.u_next[: 3 * work.sizes.nc].reshape(-1, 3)
+            rows[slot] = np.einsum(
+                'iab,ib->ia', self._frames[k, used], steps.contact_velocity[k, used]
+            )
         self._load(k, used, slot)
-        data.u_free[:] = data.u_next - J @ np.linalg.solve(inertia, J.T @ data.impulse)
+        if self._by_motion:
+            data.u_free[:] = data.u_next - J @ np.linalg.solve(inertia, J.T @ data.impulse)
         data.q[:], data.v[:] = self._q[k + 1], self._v[k + 1]
         self._stepper.update_contacts()
         data.gap[:] = UNUSED_GAP
@@ -402,8 +421,7 @@ class ScoredArrays:
         v, work = self._v[k + 1].copy(), self.work
         for i, j in zip(work.free_flyer_q, work.free_flyer_v, strict=True):
             before, after = (rotation(self._q[k + a], i + 3) for a in (0, 1))
-            turn = before.T @ after
-            v[j : j + 3], v[j + 3 : j + 6] = turn @ v[j : j + 3], turn @ v[j + 3 : j + 6]
+            v[j : j + 3] = before.T @ after @ v[j : j + 3]  # a turn about ω leaves ω as it is
         return v
 
     def _law_measures(self) -> tuple[float, float]:

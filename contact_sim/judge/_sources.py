@@ -42,6 +42,7 @@ class Contact:
     friction: float
     next_gap: float = np.nan
     active: bool = True
+    contact_velocity: Array | None = None
 
 
 @dataclass
@@ -79,15 +80,18 @@ class Collector:
             'next_gap': np.full((n, m), np.nan), 'force': np.zeros((n, m, 3)),
             'friction': np.zeros((n, m)), 'active': np.zeros((n, m), dtype=bool),
         }  # fmt: skip
+        optional: dict[str, Any] = {
+            name: np.array(getattr(self, name)) if getattr(self, name) else None
+            for name in ('external', 'interval_impulse')
+        }
         for k, row in enumerate(self.contacts):
             for i, contact in enumerate(row):
                 for name, array in arrays.items():
                     value = getattr(contact, name)
                     array[k, i] = bodies.index(value) if name == 'body' else value
-        optional = {
-            name: np.array(getattr(self, name)) if getattr(self, name) else None
-            for name in ('external', 'interval_impulse')
-        }
+                if contact.contact_velocity is not None:
+                    velocity = optional.setdefault('contact_velocity', np.zeros((n, m, 3)))
+                    velocity[k, i] = contact.contact_velocity
         time, q, v = (np.array(column) for column in zip(*self.states, strict=True))
         return Steps(
             time, q, v, np.array(self.effort).reshape(n, self.robot.n_joints), tuple(bodies),
@@ -164,6 +168,7 @@ def add_report(collected: Collector, report: StepReport) -> None:
                 body, record.position_start[i].copy(), record.frame_start[i, 2].copy(),
                 float(record.gap_start[i]), record.contact_force[i].copy(),
                 float(record.friction[i]), float(record.gap[i]), bool(record.active[i] > 0.0),
+                record.contact_velocity[i].copy(),
             )
         )  # fmt: skip
     collected.contacts.append(row)

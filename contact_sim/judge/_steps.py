@@ -68,6 +68,9 @@ class Steps:
     """Mean force of the ground on the body over the step [N], world, (n, m, 3)."""
     friction: Array | None = None
     """Friction coefficients [-], (n, m)."""
+    contact_velocity: Array | None = None
+    """Velocity of the contact points after the step [m/s], world, (n, m, 3); None: J v⁺ with J at
+    the start of the step, which is that of a time-stepping engine."""
     active: NDArray[np.bool_] | None = None
     """Whether the contact took part in the contact problem of the step, (n, m); None: all did.
 
@@ -148,7 +151,8 @@ class Steps:
 
     def _check_contacts(self) -> None:
         """Check what has one entry per contact; empty slots become zeros."""
-        parts = ('point', 'normal', 'gap', 'next_gap', 'force', 'friction', 'active')
+        vectors = ('point', 'normal', 'force', 'contact_velocity')
+        parts = (*vectors, 'gap', 'next_gap', 'friction', 'active')
         if self.body is None:
             named = [name for name in parts if getattr(self, name) is not None]
             if named:
@@ -172,7 +176,7 @@ class Steps:
             value = getattr(self, name)
             if value is None:
                 continue
-            vector = name in ('point', 'normal', 'force')
+            vector = name in vectors
             shape = (*self.body.shape, 3) if vector else self.body.shape
             if value.shape != shape:
                 raise InvalidInput(f'Steps.{name}: shape {value.shape}, expected {shape}')
