@@ -2,14 +2,20 @@
 
 from contact_sim.judge._score import Score, judge
 from contact_sim.judge._sources import (
+    DrakeRecorder,
+    MujocoRecorder,
+    from_mujoco,
     from_recording,
     from_reports,
 )
 from contact_sim.judge._steps import Steps
 
 __all__ = [
+    'DrakeRecorder',
+    'MujocoRecorder',
     'Score',
     'Steps',
+    'from_mujoco',
     'from_recording',
     'from_reports',
     'judge',

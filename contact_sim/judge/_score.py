@@ -377,8 +377,10 @@ class ScoredArrays:
         steps, work, data = self.steps, self.work, self.work.data
         if steps.point is not None and steps.gap is not None:
             data.gap[:] = UNUSED_GAP
-            data.position[slot], data.gap[slot] = steps.point[k, used], steps.gap[k, used]
-            data.frame[slot] = self._frames[k, used]
+            gap, frame = steps.gap[k, used], self._frames[k, used]
+            data.gap[slot], data.frame[slot] = gap, frame
+            # J is that of the midpoint between body and ground: there the force acts
+            data.position[slot] = steps.point[k, used] + 0.5 * gap[:, None] * frame[:, 2]
         work.command[:] = 0.0 if steps.effort is None else steps.effort[k]
         work.external[:] = 0.0 if steps.external is None else steps.external[k]
         if self._stepper.begin() != READY:

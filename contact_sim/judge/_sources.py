@@ -163,10 +163,10 @@ def add_report(collected: Collector, report: StepReport) -> None:
             if record.impulse[3 * i + 2] > 0.0:
                 collected.note('contacts between bodies of the robot are not judged')
             continue
+        gap, normal = float(record.gap_start[i]), record.frame_start[i, 2].copy()
         row.append(
-            Contact(
-                body, record.position_start[i].copy(), record.frame_start[i, 2].copy(),
-                float(record.gap_start[i]), record.contact_force[i].copy(),
+            Contact(  # the force acts at the midpoint between body and ground
+                body, record.position_start[i] - 0.5 * gap * normal, normal, gap, record.contact_force[i].copy(),
                 float(record.friction[i]), float(record.gap[i]), bool(record.active[i] > 0.0),
                 record.contact_velocity[i].copy(),
             )
@@ -216,3 +216,325 @@ def from_recording(
             break
         add_report(collected, step.report)
     return robot, collected.steps()
+
+
+# --- MuJoCo. Its free joint has the quaternion w first and the linear velocity in world axes; the
+# angular one has the axes of the body, as here.
+
+
+class MujocoRecorder:
+    """Steps MuJoCo and records what `judge` needs.
+
+    Forces of springs, stops, dry friction and moments of contacts go into `external`, and so do
+    contacts between bodies of the robot.
+
+    Args:
+        robot: our model of the same robot; joints and bodies have the same names in both.
+        model: mujoco.MjModel.
+        data: mujoco.MjData, in the state at the start.
+
+    Raises:
+        InvalidInput: an integrator with several contact problems in one step, a floating base on
+            one side only.
+        UnknownName: a joint of the robot that MuJoCo's model does not have.
+        ImportError: MuJoCo is missing (extra `peers`).
+    """
+
+    def __init__(self, robot: RobotModel, model: Any, data: Any) -> None:
+        self._mujoco = mujoco = _imported('mujoco')
+        if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+            raise InvalidInput(
+                'MuJoCo with the integrator RK4 solves four contact problems in a step: no force '
+                'of one of them explains it; use Euler, implicit or implicitfast'
+            )
+        self.model, self.data, self._ahead = model, data, mujoco.MjData(model)
+        name = f'MuJoCo {mujoco.__version__}'
+        self._collected = collected = Collector(robot, name)
+        self._robot, tree = robot, robot.pinocchio_model
+        free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
+        if len(free) != int(robot.floating_base):
+            raise InvalidInput(
+                f"MuJoCo's model has {len(free)} free joints, robot {robot.name!r} "
+                f'{"one" if robot.floating_base else "none"}'
+            )
+        self._base = (
+            (int(model.jnt_qposadr[free[0]]), int(model.jnt_dofadr[free[0]]))
+            if robot.floating_base
+            else None
+        )
+        # joints with one degree of freedom: places in their q and v, and in ours
+        known = [model.joint(k).name for k in range(model.njnt)]
+        single = [(str(tree.names[j]), tree.joints[j]) for j in range(1, tree.njoints)]
+        single = [(name, joint) for name, joint in single if joint.nv == 1]
+        for joint_name, _ in single:
+            if joint_name not in known:
+                raise UnknownName("joint of MuJoCo's model", joint_name, known)
+        theirs = [model.joint(name) for name, _ in single]
+        self._their_q = np.array([int(joint.qposadr[0]) for joint in theirs], dtype=int)
+        self._their_v = np.array([int(joint.dofadr[0]) for joint in theirs], dtype=int)
+        self._our_v = np.array([joint.idx_v for _, joint in single], dtype=int)
+        self._joints = [joint for _, joint in single]
+        moved = {int(model.joint(name).bodyid[0]): name for name, _ in single}
+        if self._base is not None:
+            moved[int(model.jnt_bodyid[free[0]])] = str(tree.names[1])
+        self._owner = [self._joint_of(body, moved) for body in range(model.nbody)]
+        mass = float(model.body_mass[[owner != '' for owner in self._owner]].sum())
+        if abs(mass - robot.total_mass) > 1e-6 * robot.total_mass:
+            collected.note(f'MuJoCo has {mass:.6g} kg, our robot {robot.total_mass:.6g} kg')
+        collected.states.append((float(data.time), *self.state()))
+
+    def _joint_of(self, body: int, moved: dict[int, str]) -> str:
+        """Return the joint of our robot that moves a body of MuJoCo; '' for the world."""
+        while body not in moved and body != 0:
+            body = int(self.model.body_parentid[body])
+        return moved.get(body, '')
+
+    def state(self) -> tuple[Array, Array]:
+        """Return q (nq,) and v (nv,) in Pinocchio's convention."""
+        q, v, data = pin.neutral(self._robot.pinocchio_model), np.zeros(self._robot.nv), self.data
+        if self._base is not None:
+            i, j = self._base
+            q[:3], q[3:7] = data.qpos[i : i + 3], data.qpos[[i + 4, i + 5, i + 6, i + 3]]
+            v[:3] = self._turn(q).T @ data.qvel[j : j + 3]
+            v[3:6] = data.qvel[j + 3 : j + 6]
+        for joint, angle in zip(self._joints, data.qpos[self._their_q], strict=True):
+            k = joint.idx_q
+            q[k : k + joint.nq] = (np.cos(angle), np.sin(angle)) if joint.nq == 2 else angle
+        v[self._our_v] = data.qvel[self._their_v]
+        return q, v
+
+    @staticmethod
+    def _turn(q: Array) -> Array:
+        return np.asarray(pin.Quaternion(q[3:7] / np.linalg.norm(q[3:7])).toRotationMatrix())
+
+    def step(self, steps: int = 1) -> None:
+        """Advance MuJoCo by `steps` of its steps with what is set in its data, and record them."""
+        for _ in range(count('steps', steps)):
+            start_q, speed = self._collected.states[-1][1], self.data.qvel.copy()
+            self._mujoco.mj_step(self.model, self.data)
+            self._record(start_q, speed)
+
+    def _record(self, start_q: Array, speed: Array) -> None:
+        """Add the step that was just taken; contacts and Jacobians are those of its start."""
+        mujoco, model, data, collected = self._mujoco, self.model, self.data, self._collected
+        ahead, h = self._ahead, float(model.opt.timestep)
+        ahead.qpos[:] = data.qpos
+        mujoco.mj_kinematics(model, ahead)
+        mujoco.mj_comPos(model, ahead)
+        mujoco.mj_collision(model, ahead)
+        later = [
+            (tuple(sorted(c.geom.tolist())), np.array(c.pos), float(c.dist))
+            for c in (ahead.contact[k] for k in range(ahead.ncon))
+        ]
+        row: list[Contact] = []
+        of_ground, wrench = np.zeros(model.nv), np.zeros(6)
+        for k in range(data.ncon):
+            contact = data.contact[k]
+            owners = [self._owner[int(model.geom_bodyid[g])] for g in contact.geom]
+            if (owners[0] == '') == (owners[1] == ''):
+                if owners[0] and contact.efc_address >= 0:
+                    collected.note('contacts between bodies of the robot are not judged')
+                continue
+            sign = 1.0 if owners[0] == '' else -1.0  # the force acts on the second geom
+            frame = np.array(contact.frame).reshape(3, 3)
+            mujoco.mj_contactForce(model, data, k, wrench)
+            force, point = sign * frame.T @ wrench[:3], np.array(contact.pos)
+            if wrench[3:].any():
+                collected.note('moments of contacts are not judged')
+            mu = np.array(contact.friction[:2]) if contact.dim > 1 else np.zeros(2)
+            if mu[0] != mu[1]:
+                collected.note('friction differs between directions: the larger one judges')
+            body = int(model.geom_bodyid[contact.geom[1 if sign > 0.0 else 0]])
+            mujoco.mj_applyFT(model, data, force, np.zeros(3), point, body, of_ground)
+            pair = tuple(sorted(contact.geom.tolist()))
+            same = [(np.linalg.norm(p - point), gap) for other, p, gap in later if other == pair]
+            row.append(
+                Contact(
+                    owners[1] or owners[0], point, sign * frame[0], float(contact.dist), force,
+                    float(mu.max()), min(same)[1] if same else np.nan,
+                    bool(contact.efc_address >= 0),
+                )
+            )  # fmt: skip
+        # every other force: all but inertia, damping, the ground and the efforts of our joints
+        other = data.qfrc_constraint - of_ground + data.qfrc_applied + data.qfrc_actuator
+        other += data.qfrc_passive + model.dof_damping * speed
+        for body in np.flatnonzero(data.xfrc_applied.any(axis=1)):
+            push = data.xfrc_applied[body]
+            at = np.array(data.xipos[body])
+            mujoco.mj_applyFT(model, data, push[:3], push[3:], at, int(body), other)
+        efforts = data.qfrc_applied + data.qfrc_actuator
+        robot = self._robot
+        places = dict(zip(self._our_v.tolist(), self._their_v.tolist(), strict=True))
+        driven = np.array([places[k] for k in robot.joint_velocity_index.tolist()], dtype=int)
+        other[driven] -= efforts[driven]
+        external = np.zeros(robot.nv)
+        if self._base is not None:
+            j = self._base[1]
+            external[:3] = self._turn(start_q).T @ other[j : j + 3]
+            external[3:6] = other[j + 3 : j + 6]
+        external[self._our_v] = other[self._their_v]
+        collected.contacts.append(row)
+        collected.effort.append(efforts[driven].copy())
+        collected.external.append(external)
+        collected.lengths.append(h)
+        collected.states.append((float(data.time), *self.state()))
+
+    def steps(self) -> Steps:
+        """Return all steps so far.
+
+        Raises:
+            InvalidInput: no step yet.
+        """
+        return self._collected.steps()
+
+
+@checked
+def from_mujoco(
+    robot: RobotModel, model: Any, data: Any, steps: int, control: Control | None = None
+) -> Steps:
+    """Run MuJoCo from the state of `data` and return its steps.
+
+    Args:
+        robot: our model of the same robot.
+        model: mujoco.MjModel.
+        data: mujoco.MjData; what is set in it (ctrl, qfrc_applied) acts in every step.
+        steps: how many to take.
+        control: joint efforts for a state, applied as qfrc_applied; None: none.
+
+    Raises:
+        InvalidInput, UnknownName, ImportError: as `MujocoRecorder`.
+    """
+    recorder = MujocoRecorder(robot, model, data)
+    dofs = [int(model.joint(name).dofadr[0]) for name in robot.joint_names]
+    for _ in range(count('steps', steps)):
+        if control is not None:
+            data.qfrc_applied[dofs] = control(float(data.time), *recorder.state())
+        recorder.step()
+    return recorder.steps()
+
+
+# --- Drake. Its discrete contact results are those of the last update: contacts at the start of
+# the step, and the forces that took it to the state at hand.
+
+
+class DrakeRecorder:
+    """Records a discrete MultibodyPlant after each of its steps.
+
+    Args:
+        robot: our model of the same robot; joints have the same names in both, and a body of the
+            plant the name of a link of ours or of the joint that moves it.
+        plant: pydrake MultibodyPlant, discrete, with point contact.
+        context: its context.
+        friction: μ of its contacts [-], which its contact results do not contain.
+
+    Raises:
+        InvalidInput: a continuous plant, several floating bodies.
+        UnknownName: a joint that the plant does not have.
+        ImportError: Drake is missing (extra `peers`).
+    """
+
+    def __init__(self, robot: RobotModel, plant: Any, context: Any, friction: float) -> None:
+        pydrake = _imported('pydrake')
+        if not plant.time_step() > 0.0:
+            raise InvalidInput('the plant is continuous: expected a time_step > 0')
+        name = f'Drake {getattr(pydrake, "__version__", "")}'.strip()
+        self._collected = Collector(robot, name)
+        self._robot, self._plant, self._context, self._mu = robot, plant, context, friction
+        floating = [plant.get_body(index) for index in plant.GetFloatingBaseBodies()]
+        if len(floating) != int(robot.floating_base):
+            raise InvalidInput(
+                f'the plant has {len(floating)} floating bodies, robot {robot.name!r} '
+                f'{"one" if robot.floating_base else "none"}'
+            )
+        self._base = floating[0] if floating else None
+        known = [plant.get_joint(k).name() for k in plant.GetJointIndices()]
+        for joint_name in robot.joint_names:
+            if joint_name not in known:
+                raise UnknownName('joint of the plant', joint_name, known)
+        joints = [plant.GetJointByName(name) for name in robot.joint_names]
+        self._q = np.array([joint.position_start() for joint in joints], dtype=int)
+        self._v = np.array([joint.velocity_start() for joint in joints], dtype=int)
+        tree = robot.pinocchio_model
+        self._joint_of_body = {
+            str(frame.name): str(tree.names[frame.parentJoint])
+            for frame in tree.frames
+            if frame.parentJoint
+        }
+        self._collected.states.append((float(context.get_time()), *self.state()))
+
+    def state(self) -> tuple[Array, Array]:
+        """Return q (nq,) and v (nv,) in Pinocchio's convention."""
+        robot, plant, context = self._robot, self._plant, self._context
+        x, u = plant.GetPositions(context), plant.GetVelocities(context)
+        q, v = pin.neutral(robot.pinocchio_model), np.zeros(robot.nv)
+        if self._base is not None:
+            i = self._base.floating_positions_start()
+            j = self._base.floating_velocities_start_in_v()
+            quaternion = x[[i + 1, i + 2, i + 3, i]]
+            q[3:7] = quaternion / np.linalg.norm(quaternion)
+            q[:3] = x[i + 4 : i + 7]
+            turn = pin.Quaternion(q[3:7]).toRotationMatrix()
+            v[:3], v[3:6] = turn.T @ u[j + 3 : j + 6], turn.T @ u[j : j + 3]
+        q = robot.with_joint_positions(q, x[self._q])
+        v[robot.joint_velocity_index] = u[self._v]
+        return q, v
+
+    def record(self, effort: Any) -> None:
+        """Add the step that the plant has just taken under these joint efforts [N m].
+
+        Raises:
+            InvalidInput: efforts of another number of joints, hydroelastic contacts.
+        """
+        plant, context, collected = self._plant, self._context, self._collected
+        efforts = np.array(effort, dtype=float)
+        if efforts.shape != (self._robot.n_joints,):
+            raise InvalidInput(f'effort: shape {efforts.shape}, expected {self._robot.n_joints}')
+        results = plant.get_contact_results_output_port().Eval(context)
+        if results.num_hydroelastic_contacts():
+            raise InvalidInput('hydroelastic contacts are surfaces: use point contact')
+        query = plant.get_geometry_query_input_port().Eval(context)
+        row: list[Contact] = []
+        for k in range(results.num_point_pair_contacts()):
+            info = results.point_pair_contact_info(k)
+            first, second = (
+                self._joint_of_body.get(plant.get_body(index).name(), '')
+                for index in (info.bodyA_index(), info.bodyB_index())
+            )
+            if (first == '') == (second == ''):
+                collected.note('contacts between bodies of the robot are not judged')
+                continue
+            pair, sign = info.point_pair(), -1.0 if first else 1.0  # the force acts on B
+            # the normal of Drake points from B to A
+            after = query.ComputeSignedDistancePairClosestPoints(pair.id_A, pair.id_B).distance
+            row.append(
+                Contact(
+                    first or second, np.array(info.contact_point()),
+                    -sign * np.array(pair.nhat_BA_W), -float(pair.depth),
+                    sign * np.array(info.contact_force()), self._mu, float(after),
+                )
+            )  # fmt: skip
+        collected.contacts.append(row)
+        collected.effort.append(efforts)
+        h, time = float(plant.time_step()), collected.states[0][0]
+        collected.lengths.append(h)
+        collected.states.append((time + len(collected.contacts) * h, *self.state()))
+
+    def steps(self) -> Steps:
+        """Return all steps so far.
+
+        Raises:
+            InvalidInput: no step yet.
+        """
+        return self._collected.steps()
+
+
+def _imported(name: str) -> Any:
+    """Return a module of the extra `peers`."""
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"this needs the package {name}: pip install 'contact_sim[peers]'"
+        ) from error

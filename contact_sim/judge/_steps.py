@@ -57,7 +57,7 @@ class Steps:
     body: NDArray[np.int64] | None = None
     """Place in `bodies` of the body of each contact, −1 for an empty slot, (n, m)."""
     point: Array | None = None
-    """Contact points at the start of the step [m], world, (n, m, 3)."""
+    """Points at which the forces act, at the start of the step [m], world, (n, m, 3)."""
     normal: Array | None = None
     """Unit normals out of the ground at the start of the step, world, (n, m, 3)."""
     gap: Array | None = None
