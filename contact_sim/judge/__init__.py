@@ -4,6 +4,8 @@ from contact_sim.judge._score import Score, judge
 from contact_sim.judge._sources import (
     DrakeRecorder,
     MujocoRecorder,
+    StepCollector,
+    StepContact,
     from_mujoco,
     from_recording,
     from_reports,
@@ -14,6 +16,8 @@ __all__ = [
     'DrakeRecorder',
     'MujocoRecorder',
     'Score',
+    'StepCollector',
+    'StepContact',
     'Steps',
     'from_mujoco',
     'from_recording',

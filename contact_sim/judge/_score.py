@@ -189,9 +189,7 @@ class Score:
         """Which laws are broken, in one sentence."""
         if self.broken:
             name, time = next(iter(self.broken.items()))
-            return (
-                f'beyond the limits: {", ".join(self.broken)}; first {name} at t = {time:.4g} s'
-            )
+            return f'beyond the limits: {", ".join(self.broken)}; first {name} at t = {time:.4g} s'
         judged = [name for name in LIMITS if name not in self.missing]
         return f'within the limits: {", ".join(judged)}' if judged else 'nothing was judged'
 
@@ -507,7 +505,7 @@ def frames_of(normal: Array) -> Array:
     axis = np.where(np.abs(n[..., :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
     t1 = axis - np.sum(axis * n, axis=-1, keepdims=True) * n
     t1 /= np.linalg.norm(t1, axis=-1, keepdims=True)
-    return np.stack([t1, np.cross(n, t1), n], axis=-2)
+    return np.asarray(np.stack([t1, np.cross(n, t1), n], axis=-2))
 
 
 def rotation(q: Array, i: int) -> Array:

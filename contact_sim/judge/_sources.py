@@ -6,14 +6,17 @@ force into `external`, so that the balance of momentum stays whole.
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
+import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, checked, count
@@ -26,78 +29,127 @@ from contact_sim.replay._replayer import Replayer
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 
+BETWEEN_BODIES = 'contacts between bodies of the robot are not judged'
 Control = Callable[[float, Array, Array], Any]
 """(time [s], q, v) -> joint efforts [N m], shape (n_joints,)."""
 
 
-@dataclass
-class Contact:
+@dataclass(frozen=True, eq=False)
+class StepContact:
     """One contact of a step, in the terms of `Steps`."""
 
     body: str
-    point: Array
-    normal: Array
+    """Link that touches, or the joint that moves it."""
+    point: ArrayLike
+    """Where the force acts, at the start of the step [m], world, (3,)."""
+    normal: ArrayLike
+    """Unit normal out of the ground, (3,)."""
     gap: float
-    force: Array | None
+    """Signed distance at the start of the step [m]."""
+    force: ArrayLike
+    """Mean force of the ground on the body over the step [N], world, (3,)."""
     friction: float
+    """μ [-]."""
     next_gap: float = np.nan
+    """Signed distance after the step [m]; NaN: not known."""
     active: bool = True
-    contact_velocity: Array | None = None
+    """Whether it took part in the contact problem."""
+    contact_velocity: ArrayLike | None = None
+    """Velocity after the step [m/s], world, (3,); None: that of the state and the robot."""
 
 
-@dataclass
-class Collector:
-    """Steps that are being collected; a contact per slot is added as they come."""
+class StepCollector:
+    """Collects `Steps` of any engine, one by one.
 
-    robot: RobotModel
-    source: str
-    states: list[tuple[float, Array, Array]] = field(default_factory=list)
-    contacts: list[list[Contact]] = field(default_factory=list)
-    effort: list[Array] = field(default_factory=list)
-    external: list[Array] = field(default_factory=list)
-    interval_impulse: list[Array] = field(default_factory=list)
-    lengths: list[float] = field(default_factory=list)
-    notes: dict[str, int] = field(default_factory=dict)
-    """Sentence: number of steps that it is about."""
+    Args:
+        robot: our model of the robot.
+        source: engine and version, for titles.
+        time: of the state at the start [s].
+        q: configuration at the start, shape (nq,).
+        v: velocity at the start, shape (nv,).
+    """
+
+    def __init__(
+        self, robot: RobotModel, source: str, time: float, q: ArrayLike, v: ArrayLike
+    ) -> None:
+        self.robot, self.source = robot, source
+        self._states = [(float(time), np.array(q, dtype=float), np.array(v, dtype=float))]
+        self._contacts: list[Sequence[StepContact]] = []
+        self._rows: dict[str, list[Any]] = {'effort': [], 'external': [], 'interval_impulse': []}
+        self._lengths: list[float] = []
+        self._notes: dict[str, int] = {}
+
+    @property
+    def last(self) -> tuple[float, Array, Array]:
+        """Time, q and v after the last step."""
+        return self._states[-1]
 
     def note(self, text: str) -> None:
-        """Count a step for a note."""
-        self.notes[text] = self.notes.get(text, 0) + 1
+        """Count a step about which a reader of the score should know this."""
+        self._notes[text] = self._notes.get(text, 0) + 1
+
+    def add(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        effort: ArrayLike,
+        contacts: Sequence[StepContact],
+        length: float,
+        external: ArrayLike | None = None,
+        interval_impulse: ArrayLike | None = None,
+    ) -> None:
+        """Add a step.
+
+        Args:
+            q: configuration after it, shape (nq,).
+            v: velocity after it, shape (nv,).
+            effort: joint efforts that acted [N m], shape (n_joints,).
+            contacts: at its start, with the forces of the step.
+            length: of the step [s].
+            external: further generalized forces, see `Steps`.
+            interval_impulse: see `Steps`.
+        """
+        start, count = self._states[0][0], len(self._contacts) + 1
+        self._lengths.append(float(length))
+        even = self._lengths[0] == length
+        time = start + count * length if even else self._states[-1][0] + length
+        self._states.append((time, np.array(q, dtype=float), np.array(v, dtype=float)))
+        self._contacts.append(tuple(contacts))
+        given = {'effort': effort, 'external': external, 'interval_impulse': interval_impulse}
+        for name, value in given.items():
+            if value is not None:
+                self._rows[name].append(np.array(value, dtype=float))
 
     def steps(self) -> Steps:
         """Return what was collected.
 
         Raises:
-            InvalidInput: no step yet.
+            InvalidInput: no step yet, or values that `Steps` refuses.
         """
-        if len(self.states) < 2:
+        if not self._contacts:
             raise InvalidInput('nothing to judge: no step was taken')
-        bodies = list(dict.fromkeys(c.body for row in self.contacts for c in row))
-        n, m = len(self.contacts), max(map(len, self.contacts))
+        n, m = len(self._contacts), max(map(len, self._contacts))
+        bodies = list(dict.fromkeys(c.body for row in self._contacts for c in row))
         arrays: dict[str, Any] = {
-            'body': np.full((n, m), -1), 'point': np.zeros((n, m, 3)),
-            'normal': np.zeros((n, m, 3)), 'gap': np.zeros((n, m)),
-            'next_gap': np.full((n, m), np.nan), 'force': np.zeros((n, m, 3)),
-            'friction': np.zeros((n, m)), 'active': np.zeros((n, m), dtype=bool),
+            'body': np.full((n, m), -1), 'active': np.zeros((n, m), dtype=bool),
+            **{name: np.zeros((n, m, 3)) for name in ('point', 'normal', 'force')},
+            **{name: np.zeros((n, m)) for name in ('gap', 'friction', 'next_gap')},
         }  # fmt: skip
-        optional: dict[str, Any] = {
-            name: np.array(getattr(self, name)) if getattr(self, name) else None
-            for name in ('external', 'interval_impulse')
-        }
-        for k, row in enumerate(self.contacts):
+        if all(c.contact_velocity is not None for row in self._contacts for c in row):
+            arrays['contact_velocity'] = np.zeros((n, m, 3))
+        for k, row in enumerate(self._contacts):
             for i, contact in enumerate(row):
                 for name, array in arrays.items():
                     value = getattr(contact, name)
                     array[k, i] = bodies.index(value) if name == 'body' else value
-                if contact.contact_velocity is not None:
-                    velocity = optional.setdefault('contact_velocity', np.zeros((n, m, 3)))
-                    velocity[k, i] = contact.contact_velocity
-        time, q, v = (np.array(column) for column in zip(*self.states, strict=True))
+        for name, rows in self._rows.items():
+            if rows:
+                arrays[name] = np.array(rows)
+        time, q, v = (np.array(column) for column in zip(*self._states, strict=True))
         return Steps(
-            time, q, v, np.array(self.effort).reshape(n, self.robot.n_joints), tuple(bodies),
-            **arrays, **optional, time_step=np.array(self.lengths) if self.lengths else None,
+            time, q, v, bodies=tuple(bodies), **arrays, time_step=np.array(self._lengths),
             robot=self.robot.name, source=self.source,
-            notes=tuple(f'{text} ({steps} of {n} steps)' for text, steps in self.notes.items()),
+            notes=tuple(f'{text} ({steps} of {n} steps)' for text, steps in self._notes.items()),
         )  # fmt: skip
 
 
@@ -116,16 +168,33 @@ def from_reports(
         InvalidInput: no report, reports of another robot, a step that does not begin where the one
             before it ended, contacts with torsional or rolling friction.
     """
-    collected = Collector(robot, source)
-    for report in as_tuple('reports', reports, 'a list of StepReport'):
+    return _collect_reports(robot, as_tuple('reports', reports, 'a list of StepReport'), source)
+
+
+def _collect_reports(robot: RobotModel, reports: Iterable[StepReport], source: str) -> Steps:
+    """Return the steps of reports, which may come one by one."""
+    collected: StepCollector | None = None
+    for report in reports:
         if not isinstance(report, StepReport):
             raise InvalidInput(f'reports: {shown(report)}: expected StepReport')
+        record = report.record
+        if collected is None:
+            start = report.time - float(record.time_step[0])
+            collected = StepCollector(robot, source, start, record.q_start, record.v_start)
+        _, q, v = collected.last
+        if not (np.array_equal(q, record.q_start) and np.array_equal(v, record.v_start)):
+            raise InvalidInput(
+                f'the step to t = {report.time:.9g} s does not begin where the one before it '
+                'ended (a reset, or a state that was set): judge the parts one by one'
+            )
         add_report(collected, report)
+    if collected is None:
+        raise InvalidInput('reports: none, expected at least one step')
     return collected.steps()
 
 
-def add_report(collected: Collector, report: StepReport) -> None:
-    """Add a step of ours."""
+def add_report(collected: StepCollector, report: StepReport) -> None:
+    """Add a step of our simulator."""
     record, robot = report.record, collected.robot
     sizes = record.sizes
     if (sizes.nq, sizes.nv, sizes.n_joints) != (robot.nq, robot.nv, robot.n_joints):
@@ -136,23 +205,10 @@ def add_report(collected: Collector, report: StepReport) -> None:
         )
     if sizes.nb:
         raise InvalidInput(f'robot {robot.name!r}: closed loops and couplings are not judged')
-    h, time = float(record.time_step[0]), report.time
-    start, after = (time - h, record.q_start, record.v_start), (time, record.q, record.v)
-    if not collected.states:
-        collected.states.append(_copied(start))
-    elif not (
-        np.array_equal(collected.states[-1][1], start[1])
-        and np.array_equal(collected.states[-1][2], start[2])
-    ):
-        raise InvalidInput(
-            f'the step to t = {time:.9g} s does not begin where the one before it ended (a reset, '
-            'or a state that was set): judge the parts one by one'
-        )
-    collected.states.append(_copied(after))
-    collected.lengths.append(h)
+    h = float(record.time_step[0])
     external = record.tau.copy()
     external[robot.joint_velocity_index] -= record.effort
-    row: list[Contact] = []
+    row: list[StepContact] = []
     for i in range(sizes.nc):
         if not (record.active[i] > 0.0 or record.gap[i] < 0.0):
             continue
@@ -161,25 +217,18 @@ def add_report(collected: Collector, report: StepReport) -> None:
             rows = slice(3 * i, 3 * i + 3)
             external += record.jacobian_transposed[:, rows] @ record.impulse[rows] / h
             if record.impulse[3 * i + 2] > 0.0:
-                collected.note('contacts between bodies of the robot are not judged')
+                collected.note(BETWEEN_BODIES)
             continue
-        gap, normal = float(record.gap_start[i]), record.frame_start[i, 2].copy()
+        gap, normal = float(record.gap_start[i]), record.frame_start[i, 2]
         row.append(
-            Contact(  # the force acts at the midpoint between body and ground
-                body, record.position_start[i] - 0.5 * gap * normal, normal, gap, record.contact_force[i].copy(),
-                float(record.friction[i]), float(record.gap[i]), bool(record.active[i] > 0.0),
-                record.contact_velocity[i].copy(),
+            StepContact(  # the force acts at the midpoint between body and ground
+                body, record.position_start[i] - 0.5 * gap * normal, normal.copy(), gap,
+                record.contact_force[i].copy(), float(record.friction[i]), float(record.gap[i]),
+                bool(record.active[i] > 0.0), record.contact_velocity[i].copy(),
             )
         )  # fmt: skip
-    collected.contacts.append(row)
-    collected.effort.append(record.effort.copy())
-    collected.external.append(external)
-    collected.interval_impulse.append(record.impulse[3 * sizes.nc :].copy())
-
-
-def _copied(state: tuple[float, Array, Array]) -> tuple[float, Array, Array]:
-    time, q, v = state
-    return time, q.copy(), v.copy()
+    intervals = record.impulse[3 * sizes.nc :]
+    collected.add(report.q, report.v, record.effort, row, h, external, intervals)
 
 
 def _body_of_slot(
@@ -209,13 +258,12 @@ def from_recording(
     source = recording if isinstance(recording, Recording) else Recording(recording)
     replayer = Replayer(source, contact_model)
     robot, name = replayer.sim.robot, replayer.sim.contact_model
-    collected = Collector(robot, f'{source.path.name}, contact model {name}')
-    for step in replayer.steps():
-        if step.report is None:
-            collected.note('the recording has steps that were not finite, left out')
-            break
-        add_report(collected, step.report)
-    return robot, collected.steps()
+    title = f'{source.path.name}, contact model {name}'
+    taken = itertools.takewhile(lambda step: step.report is not None, replayer.steps())
+    steps = _collect_reports(robot, (step.report for step in taken if step.report), title)
+    if source.damage:
+        steps = dataclasses.replace(steps, notes=(*steps.notes, source.damage))
+    return robot, steps
 
 
 # --- MuJoCo. Its free joint has the quaternion w first and the linear velocity in world axes; the
@@ -248,8 +296,6 @@ class MujocoRecorder:
                 'of one of them explains it; use Euler, implicit or implicitfast'
             )
         self.model, self.data, self._ahead = model, data, mujoco.MjData(model)
-        name = f'MuJoCo {mujoco.__version__}'
-        self._collected = collected = Collector(robot, name)
         self._robot, tree = robot, robot.pinocchio_model
         free = np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
         if len(free) != int(robot.floating_base):
@@ -278,10 +324,14 @@ class MujocoRecorder:
         if self._base is not None:
             moved[int(model.jnt_bodyid[free[0]])] = str(tree.names[1])
         self._owner = [self._joint_of(body, moved) for body in range(model.nbody)]
+        name = f'MuJoCo {mujoco.__version__}'
+        self._collected = StepCollector(robot, name, float(data.time), *self.state())
         mass = float(model.body_mass[[owner != '' for owner in self._owner]].sum())
         if abs(mass - robot.total_mass) > 1e-6 * robot.total_mass:
-            collected.note(f'MuJoCo has {mass:.6g} kg, our robot {robot.total_mass:.6g} kg')
-        collected.states.append((float(data.time), *self.state()))
+            raise InvalidInput(
+                f'MuJoCo has {mass:.6g} kg, our robot {robot.name!r} {robot.total_mass:.6g} kg: '
+                'two models of the same robot have the same mass'
+            )
 
     def _joint_of(self, body: int, moved: dict[int, str]) -> str:
         """Return the joint of our robot that moves a body of MuJoCo; '' for the world."""
@@ -310,7 +360,7 @@ class MujocoRecorder:
     def step(self, steps: int = 1) -> None:
         """Advance MuJoCo by `steps` of its steps with what is set in its data, and record them."""
         for _ in range(count('steps', steps)):
-            start_q, speed = self._collected.states[-1][1], self.data.qvel.copy()
+            start_q, speed = self._collected.last[1], self.data.qvel.copy()
             self._mujoco.mj_step(self.model, self.data)
             self._record(start_q, speed)
 
@@ -326,14 +376,14 @@ class MujocoRecorder:
             (tuple(sorted(c.geom.tolist())), np.array(c.pos), float(c.dist))
             for c in (ahead.contact[k] for k in range(ahead.ncon))
         ]
-        row: list[Contact] = []
+        row: list[StepContact] = []
         of_ground, wrench = np.zeros(model.nv), np.zeros(6)
         for k in range(data.ncon):
             contact = data.contact[k]
             owners = [self._owner[int(model.geom_bodyid[g])] for g in contact.geom]
             if (owners[0] == '') == (owners[1] == ''):
                 if owners[0] and contact.efc_address >= 0:
-                    collected.note('contacts between bodies of the robot are not judged')
+                    collected.note(BETWEEN_BODIES)
                 continue
             sign = 1.0 if owners[0] == '' else -1.0  # the force acts on the second geom
             frame = np.array(contact.frame).reshape(3, 3)
@@ -349,7 +399,7 @@ class MujocoRecorder:
             pair = tuple(sorted(contact.geom.tolist()))
             same = [(np.linalg.norm(p - point), gap) for other, p, gap in later if other == pair]
             row.append(
-                Contact(
+                StepContact(
                     owners[1] or owners[0], point, sign * frame[0], float(contact.dist), force,
                     float(mu.max()), min(same)[1] if same else np.nan,
                     bool(contact.efc_address >= 0),
@@ -358,10 +408,9 @@ class MujocoRecorder:
         # every other force: all but inertia, damping, the ground and the efforts of our joints
         other = data.qfrc_constraint - of_ground + data.qfrc_applied + data.qfrc_actuator
         other += data.qfrc_passive + model.dof_damping * speed
-        for body in np.flatnonzero(data.xfrc_applied.any(axis=1)):
-            push = data.xfrc_applied[body]
-            at = np.array(data.xipos[body])
-            mujoco.mj_applyFT(model, data, push[:3], push[3:], at, int(body), other)
+        for pushed in np.flatnonzero(data.xfrc_applied.any(axis=1)).tolist():
+            push, at = data.xfrc_applied[pushed], np.array(data.xipos[pushed])
+            mujoco.mj_applyFT(model, data, push[:3], push[3:], at, pushed, other)
         efforts = data.qfrc_applied + data.qfrc_actuator
         robot = self._robot
         places = dict(zip(self._our_v.tolist(), self._their_v.tolist(), strict=True))
@@ -373,11 +422,7 @@ class MujocoRecorder:
             external[:3] = self._turn(start_q).T @ other[j : j + 3]
             external[3:6] = other[j + 3 : j + 6]
         external[self._our_v] = other[self._their_v]
-        collected.contacts.append(row)
-        collected.effort.append(efforts[driven].copy())
-        collected.external.append(external)
-        collected.lengths.append(h)
-        collected.states.append((float(data.time), *self.state()))
+        collected.add(*self.state(), efforts[driven], row, h, external)
 
     def steps(self) -> Steps:
         """Return all steps so far.
@@ -438,7 +483,6 @@ class DrakeRecorder:
         if not plant.time_step() > 0.0:
             raise InvalidInput('the plant is continuous: expected a time_step > 0')
         name = f'Drake {getattr(pydrake, "__version__", "")}'.strip()
-        self._collected = Collector(robot, name)
         self._robot, self._plant, self._context, self._mu = robot, plant, context, friction
         floating = [plant.get_body(index) for index in plant.GetFloatingBaseBodies()]
         if len(floating) != int(robot.floating_base):
@@ -460,7 +504,8 @@ class DrakeRecorder:
             for frame in tree.frames
             if frame.parentJoint
         }
-        self._collected.states.append((float(context.get_time()), *self.state()))
+        time = float(context.get_time())
+        self._collected = StepCollector(robot, name, time, *self.state())
 
     def state(self) -> tuple[Array, Array]:
         """Return q (nq,) and v (nv,) in Pinocchio's convention."""
@@ -493,7 +538,7 @@ class DrakeRecorder:
         if results.num_hydroelastic_contacts():
             raise InvalidInput('hydroelastic contacts are surfaces: use point contact')
         query = plant.get_geometry_query_input_port().Eval(context)
-        row: list[Contact] = []
+        row: list[StepContact] = []
         for k in range(results.num_point_pair_contacts()):
             info = results.point_pair_contact_info(k)
             first, second = (
@@ -501,23 +546,19 @@ class DrakeRecorder:
                 for index in (info.bodyA_index(), info.bodyB_index())
             )
             if (first == '') == (second == ''):
-                collected.note('contacts between bodies of the robot are not judged')
+                collected.note(BETWEEN_BODIES)
                 continue
             pair, sign = info.point_pair(), -1.0 if first else 1.0  # the force acts on B
             # the normal of Drake points from B to A
             after = query.ComputeSignedDistancePairClosestPoints(pair.id_A, pair.id_B).distance
             row.append(
-                Contact(
+                StepContact(
                     first or second, np.array(info.contact_point()),
                     -sign * np.array(pair.nhat_BA_W), -float(pair.depth),
                     sign * np.array(info.contact_force()), self._mu, float(after),
                 )
             )  # fmt: skip
-        collected.contacts.append(row)
-        collected.effort.append(efforts)
-        h, time = float(plant.time_step()), collected.states[0][0]
-        collected.lengths.append(h)
-        collected.states.append((time + len(collected.contacts) * h, *self.state()))
+        collected.add(*self.state(), efforts, row, float(plant.time_step()))
 
     def steps(self) -> Steps:
         """Return all steps so far.
@@ -530,8 +571,6 @@ class DrakeRecorder:
 
 def _imported(name: str) -> Any:
     """Return a module of the extra `peers`."""
-    import importlib
-
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -6,7 +6,6 @@ known are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -223,7 +222,8 @@ class Steps:
     def save(self, path: str | Path) -> None:
         """Write the steps to one `.npz` file, which `Steps.load` and the command read."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
-        np.savez_compressed(path, **{k: np.array(v) for k, v in values.items() if v is not None})
+        arrays: dict[str, Any] = {k: np.array(v) for k, v in values.items() if v is not None}
+        np.savez_compressed(path, **arrays)
 
     @classmethod
     @checked
@@ -253,11 +253,6 @@ class Steps:
         for name in ('bodies', 'notes'):
             values[name] = tuple(str(text) for text in np.atleast_1d(values.get(name, [])))
         return cls(**values)
-
-
-def padded(rows: Sequence[Sequence[Any]], count: int, empty: Any) -> Array:
-    """Return one row per step of `rows` with `count` entries, `empty` where there are fewer."""
-    return np.array([[*row, *((count - len(row)) * [empty])] for row in rows])
 
 
 def _whole(name: str, value: Any) -> NDArray[np.int64]:
