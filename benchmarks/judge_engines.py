@@ -1,4 +1,4 @@
-"""go1 standing and trotting in MuJoCo, Drake, Bullet and DART, scored by the residuals of our steps.
+"""go1 stands and trots in MuJoCo, Drake, Bullet and DART, scored by the residuals of our steps.
 
 Every engine gets the same masses, joints, contact spheres, friction, time step and controller,
 which is fed with the state of the engine. Joints have viscous friction, but no dry friction: each
@@ -17,7 +17,7 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -176,18 +176,19 @@ def plain_urdf(robot: RobotModel) -> str:
         if j == 1:
             continue
         place, kind = model.jointPlacements[j], model.joints[j]
+        angles = pin.rpy.matrixToRpy(place.rotation)
+        damping = float(model.damping[kind.idx_v])
         text.append(
             f'<joint name="{name}_joint" type="continuous"><parent link="'
             f'{model.names[model.parents[j]]}"/><child link="{name}"/><origin '
-            f'xyz="{_words(place.translation)}" rpy="{_words(pin.rpy.matrixToRpy(place.rotation))}"'
-            f'/><axis xyz="{AXES[kind.shortname()]}"/>'
-            f'<dynamics damping="{float(model.damping[kind.idx_v])!r}"/></joint>'
+            f'xyz="{_words(place.translation)}" rpy="{_words(angles)}"/>'
+            f'<axis xyz="{AXES[kind.shortname()]}"/><dynamics damping="{damping!r}"/></joint>'
         )
     # numbers of NumPy have their type in their repr
     return '\n'.join([*text, '</robot>']).replace('np.float64(', '').replace(')"', '"')
 
 
-def _words(values: Sequence[float]) -> str:
+def _words(values: Any) -> str:
     return ' '.join(repr(float(value)) for value in values)
 
 
@@ -222,9 +223,8 @@ class Bullet:
         pybullet.setJointMotorControlArray(body, self._joints, **motor)
         if tuned:
             pybullet.setPhysicsEngineParameter(
-                numSolverIterations=500, solverResidualThreshold=1e-12, erp=0.2, contactERP=0.2,
-                frictionERP=0.0, enableConeFriction=1,
-            )  # fmt: skip
+                numSolverIterations=500, solverResidualThreshold=1e-12
+            )
         mass = sum(pybullet.getDynamicsInfo(body, j)[0] for j in range(-1, count))
         if abs(mass - robot.total_mass) > 1e-6 * mass:
             raise ValueError(f'Bullet loads {mass} kg of {robot.total_mass} kg')
@@ -279,7 +279,7 @@ class Bullet:
         return self._collected.steps()
 
 
-def _w_first(quaternion: Sequence[float]) -> tuple[float, float, float, float]:
+def _w_first(quaternion: Any) -> tuple[float, float, float, float]:
     x, y, z, w = (float(number) for number in quaternion)
     return w, x, y, z
 
@@ -392,12 +392,9 @@ def run(engine: Any, robot: RobotModel, motion: str, seconds: float) -> Steps:
     """Return the steps of an engine in a motion."""
     q = Simulator(robot, friction=FRICTION, time_step=TIME_STEP).standing_configuration()
     engine.start(q)
-    if motion == 'trot':
-        trot = Trot(robot)
-        trot.velocity = SPEED, 0.0, 0.0
-        control = trot.effort
-    else:
-        control = hold(robot, q)
+    trot = Trot(robot)
+    trot.velocity = SPEED, 0.0, 0.0
+    control = trot.effort if motion == 'trot' else hold(robot, q)
     for k in range(round(seconds / TIME_STEP)):
         effort = np.asarray(control(k * TIME_STEP, *engine.state()))
         engine.step(np.clip(effort, -robot.effort_limit, robot.effort_limit))

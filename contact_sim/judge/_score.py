@@ -259,7 +259,7 @@ def judge(robot: RobotModel, steps: Steps, velocity: str = MOTION) -> Score:
         value.setflags(write=False)
     return Score(
         robot.name, steps.source, robot.total_mass, steps.time[1:], residuals, missing,
-        (*steps.notes, *notes_of(steps)),
+        (*steps.notes, *notes_of(robot, steps)),
     )  # fmt: skip
 
 
@@ -284,9 +284,15 @@ def missing_of(steps: Steps, n_intervals: int) -> dict[str, str]:
     return missing
 
 
-def notes_of(steps: Steps) -> list[str]:
+def notes_of(robot: RobotModel, steps: Steps) -> list[str]:
     """Return how residuals are counted where something is missing."""
     notes = []
+    dry = float(robot.joint_friction.max(initial=0.0))
+    if dry > 0.0 and steps.interval_impulse is None and steps.external is None:
+        notes.append(
+            f'the joints of our robot have dry friction, up to {dry:g} N m, and the steps have no '
+            f'force of it: a momentum of up to {dry * float(steps.lengths.max()):.1e} may be that'
+        )
     if steps.body is not None and (steps.force is None or steps.friction is None):
         which = 'touching' if steps.force is None else 'loaded'
         notes.append(f'creep counts every {which} contact: nothing says how near it is to sliding')
@@ -330,7 +336,10 @@ class ScoredArrays:
         for name, size in zip(('external', 'interval_impulse'), shape, strict=True):
             value = getattr(steps, name)
             if value is not None and value.shape[1] != size:
-                raise InvalidInput(f'Steps.{name}: {value.shape[1]} columns, expected {size}')
+                raise InvalidInput(
+                    f'Steps.{name}: {value.shape[1]} columns, expected {size}: robot '
+                    f'{robot.name!r} has other joints, or other friction and limits of joints'
+                )
         self._frames = frames_of(steps.normal) if steps.normal is not None else np.zeros(0)
         work.data.q[:], work.data.v[:] = self._q[0], self._v[0]
         stepper.update_contacts()
@@ -410,15 +419,16 @@ class ScoredArrays:
         """Return the gaps of the contacts after step k."""
         steps = self.steps
         assert steps.gap is not None
-        moved = steps.gap[k, used] + self._h[k] * self.work.data.u_next[3 * slot + 2]
+        speed: Array = self.work.data.u_next[3 * slot + 2]
+        moved = steps.gap[k, used] + self._h[k] * speed
         if steps.next_gap is None:
             return np.asarray(moved)
         given = steps.next_gap[k, used]
-        return np.where(np.isnan(given), moved, given)
+        return np.asarray(np.where(np.isnan(given), moved, given))
 
     def _in_start_axes(self, k: int) -> Array:
         """Return v after step k in the axes of its start: free bodies turn theirs."""
-        v, work = self._v[k + 1].copy(), self.work
+        work, v = self.work, np.array(self._v[k + 1])
         for i, j in zip(work.free_flyer_q, work.free_flyer_v, strict=True):
             before, after = (rotation(self._q[k + a], i + 3) for a in (0, 1))
             v[j : j + 3] = before.T @ after @ v[j : j + 3]  # a turn about ω leaves ω as it is

@@ -21,13 +21,19 @@ from numpy.typing import ArrayLike
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, checked, count
 from contact_sim.collision._contact_slots import pair_of
+from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.contact_models._base import ContactModel
+from contact_sim.contact_models._ncp import Ncp
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.judge._steps import Steps
 from contact_sim.replay._recording import Recording
 from contact_sim.replay._replayer import Replayer
+from contact_sim.robot._collision_pairs import NO_COLLISIONS
+from contact_sim.robot._contact_points import Foot
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
+from contact_sim.step._workspace import Workspace
+from contact_sim.topics._table import GROUND_TRUTH, absolute, wrench_topic
 
 BETWEEN_BODIES = 'contacts between bodies of the robot are not judged'
 Control = Callable[[float, Array, Array], Any]
@@ -264,6 +270,173 @@ def from_recording(
     if source.damage:
         steps = dataclasses.replace(steps, notes=(*steps.notes, source.damage))
     return robot, steps
+
+
+# --- Bags of ROS 2: what `python -m contact_sim.replay run.npz --mcap` writes, and `ros2 bag`.
+
+
+@checked
+def from_mcap(
+    robot: RobotModel, path: str | Path, terrain: TerrainLike = 'plane', friction: float = 0.8
+) -> Steps:
+    """Return the steps in an MCAP file of the topics of the node.
+
+    States come from `odom` and `joint_states` (those of `~/ground_truth` where they are there),
+    forces from `contacts/<foot>/wrench`. Points, normals and gaps of contacts are not in the file:
+    they are those of the feet on `terrain`. The first message is the start of the first step.
+
+    Args:
+        robot: the robot, with a floating base.
+        path: the file, with a message of each topic for every step.
+        terrain: ground that the robot was on.
+        friction: μ that acted [-].
+
+    Raises:
+        InvalidInput: a file that cannot be read, topics or joints that it lacks, fewer than two
+            stamps that all topics have.
+        ImportError: rosbags is missing (extra `judge`).
+    """
+    if not robot.floating_base:
+        raise InvalidInput(f'robot {robot.name!r}: reading a bag needs a floating base')
+    ground = as_terrain(terrain)
+    topics = _bag(Path(path))
+    truth = absolute(GROUND_TRUTH)
+    joints = topics.get(f'{truth}joint_states') or topics.get('/joint_states', {})
+    odometry = topics.get('/odom', {})
+    for name, messages in (('/odom', odometry), ('/joint_states', joints)):
+        if not messages:
+            raise InvalidInput(f'{path}: no topic {name}; it has {", ".join(sorted(topics))}')
+    wrenches = [_wrenches(topics, foot.name) for foot in robot.feet]
+    single = all(wrenches) and all(len(foot.points) == 1 for foot in robot.feet)
+    common = set(odometry) & set(joints)
+    for messages in wrenches if single else ():
+        common &= set(messages)
+    stamps = sorted(common)
+    if len(stamps) < 2:
+        raise InvalidInput(
+            f'{path}: {len(stamps)} stamps that all topics have, expected at least 2; export with '
+            'a message per step'
+        )
+    own = next(iter(joints.values())).name
+    missing = [name for name in robot.joint_names if name not in own]
+    if missing:
+        raise UnknownName('joint in joint_states', missing[0], own)
+    order = [list(own).index(name) for name in robot.joint_names]
+    states = [_bag_state(robot, odometry[t], joints[t], order) for t in stamps]
+    feet = FeetOnGround(robot, ground)
+    gaps = [feet.at(q) for q, _ in states]
+    n, rows = len(stamps) - 1, [foot.points[0] for foot in robot.feet] if single else None
+    nc = len(robot.contact_points)
+    points, normals, distance = (np.array(column) for column in zip(*gaps, strict=True))
+    force = None
+    if rows is not None:
+        force = np.zeros((n, nc, 3))
+        for foot, row, messages in zip(robot.feet, rows, wrenches, strict=True):
+            for k in range(n):
+                message = messages[stamps[k + 1]]
+                turn = feet.axes(states[k + 1][0], foot, str(message.header.frame_id))
+                force[k, row] = turn @ _xyz(message.wrench.force)
+    time = 1e-9 * np.array(stamps)
+    notes = [
+        f'the time step is that between two stamps, {1e3 * np.median(np.diff(time)):.4g} ms: with '
+        'fewer messages than steps nothing balances',
+        'points, normals and gaps are those of the feet on the ground that was named',
+    ]
+    if force is None:
+        notes.append('the file has no force of every contact point')
+    return Steps(
+        time, np.array([q for q, _ in states]), np.array([v for _, v in states]),
+        np.array([np.array(joints[t].effort)[order] for t in stamps[1:]]),
+        tuple(dict.fromkeys(point.joint for point in robot.contact_points)),
+        body=np.tile(feet.body, (n, 1)),
+        point=points[:-1], normal=normals[:-1], gap=distance[:-1], next_gap=distance[1:],
+        force=force, friction=np.full((n, nc), friction), robot=robot.name,
+        source=Path(path).name, notes=tuple(notes),
+    )  # fmt: skip
+
+
+class FeetOnGround:
+    """Contact points of our robot on a ground, for logs that do not have any.
+
+    Raises:
+        InvalidInput: ground on which a foot may have several contacts.
+    """
+
+    def __init__(self, robot: RobotModel, terrain: Terrain) -> None:
+        if terrain.features != 1:
+            raise InvalidInput('this needs ground on which each foot has one contact')
+        self._robot = robot
+        own = dataclasses.replace(robot, collisions=NO_COLLISIONS)
+        self._work = Workspace(own, terrain, 1e-3)
+        self._stepper = Ncp().bind(self._work)
+        names = list(dict.fromkeys(point.joint for point in robot.contact_points))
+        self.body = np.array([names.index(point.joint) for point in robot.contact_points])
+        self._data = robot.pinocchio_model.createData()
+
+    def at(self, q: Array) -> tuple[Array, Array, Array]:
+        """Return points at which forces act, normals and gaps, shapes (nc, 3), (nc, 3), (nc,)."""
+        data = self._work.data
+        data.q[:] = q
+        self._stepper.update_contacts()
+        normal, gap = data.frame[:, 2].copy(), data.gap.copy()
+        return data.position - 0.5 * gap[:, None] * normal, normal, gap
+
+    def axes(self, q: Array, foot: Foot, frame_id: str) -> Array:
+        """Return the rotation into the world of the axes of a wrench at q."""
+        if not frame_id.endswith(foot.frame):
+            return np.eye(3)
+        model = self._robot.pinocchio_model
+        pin.framesForwardKinematics(model, self._data, q)
+        return np.array(self._data.oMf[model.getFrameId(foot.frame)].rotation)
+
+
+def _bag(path: Path) -> dict[str, dict[int, Any]]:
+    """Return the messages of a file by topic and by the stamp in them [ns]."""
+    _imported('rosbags', 'judge')
+    from rosbags.rosbag2 import Reader
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    store, found = get_typestore(Stores.EMPTY), dict[str, dict[int, Any]]()
+    wanted = ('nav_msgs/msg/Odometry', 'sensor_msgs/msg/JointState',
+              'geometry_msgs/msg/WrenchStamped')  # fmt: skip
+    try:
+        with Reader(path) as reader:
+            chosen = [one for one in reader.connections if one.msgtype in wanted]
+            for one in chosen:
+                store.register(get_types_from_msg(one.msgdef.data, one.msgtype))
+                found[one.topic] = {}
+            for connection, _, raw in reader.messages(connections=chosen):
+                message: Any = store.deserialize_cdr(raw, connection.msgtype)
+                stamp = message.header.stamp
+                nanoseconds = int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+                found[connection.topic][nanoseconds] = message
+    except Exception as error:  # a damaged file raises anything
+        raise InvalidInput(f'{path}: no MCAP file of ROS 2 ({error!r})') from error
+    return found
+
+
+def _wrenches(topics: dict[str, dict[int, Any]], foot: str) -> dict[int, Any]:
+    """Return the wrenches of a foot, exact where these are in the file."""
+    name = wrench_topic(foot)
+    return topics.get(absolute(GROUND_TRUTH + name)) or topics.get(f'/{name}', {})
+
+
+def _bag_state(
+    robot: RobotModel, odometry: Any, joints: Any, order: list[int]
+) -> tuple[Array, Array]:
+    """Return q and v of two messages with the same stamp."""
+    pose, twist = odometry.pose.pose, odometry.twist.twist
+    q, v = pin.neutral(robot.pinocchio_model), np.zeros(robot.nv)
+    q[:3] = _xyz(pose.position)
+    q[3:7] = *_xyz(pose.orientation), pose.orientation.w
+    q = robot.with_joint_positions(q, np.array(joints.position)[order])
+    v[:3], v[3:6] = _xyz(twist.linear), _xyz(twist.angular)
+    v[robot.joint_velocity_index] = np.array(joints.velocity)[order]
+    return q, v
+
+
+def _xyz(vector: Any) -> Array:
+    return np.array([vector.x, vector.y, vector.z])
 
 
 # --- MuJoCo. Its free joint has the quaternion w first and the linear velocity in world axes; the
@@ -569,11 +742,11 @@ class DrakeRecorder:
         return self._collected.steps()
 
 
-def _imported(name: str) -> Any:
-    """Return a module of the extra `peers`."""
+def _imported(name: str, extra: str = 'peers') -> Any:
+    """Return a module of an extra, or say how to install it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         raise ImportError(
-            f"this needs the package {name}: pip install 'contact_sim[peers]'"
+            f"this needs the package {name}: pip install 'contact_sim[{extra}]'"
         ) from error

@@ -186,20 +186,23 @@ class Steps:
             _check_finite(f'Steps.{name}', np.where(unknown, 0.0, value))
             object.__setattr__(self, name, value)
         assert self.normal is not None
-        error = np.abs(np.linalg.norm(self.normal, axis=2) - 1.0)
-        wrong = used & ~(error <= UNIT_TOLERANCE)
+        length = np.linalg.norm(self.normal, axis=2)
+        wrong = used & ~(np.abs(length - 1.0) <= UNIT_TOLERANCE)
         if wrong.any():
             k, i = (int(place[0]) for place in np.nonzero(wrong))
             raise InvalidInput(
                 f'Steps.normal[{k}, {i}] = {shown(self.normal[k, i].tolist())}: length '
-                f'{1.0 - error[k, i] if error[k, i] <= 1.0 else 1.0 + error[k, i]:.9g}, expected '
-                f'1 within {UNIT_TOLERANCE:g}'
+                f'{length[k, i]:.9g}, expected 1 within {UNIT_TOLERANCE:g}'
             )
         if self.friction is not None and not (self.friction >= 0.0).all():
             k, i = (int(place[0]) for place in np.nonzero(self.friction < 0.0))
             raise InvalidInput(
                 f'Steps.friction[{k}, {i}] = {self.friction[k, i]:g}: expected a value >= 0'
             )
+
+    def __repr__(self) -> str:
+        names = shown(self.robot), shown(self.source)
+        return f'Steps({names[0]}, {names[1]}, {self.count} steps to t = {self.time[-1]:.6g} s)'
 
     @property
     def count(self) -> int:
