@@ -215,10 +215,13 @@ class Bullet:
         self._links = {-1: str(robot.pinocchio_model.names[1]), **dict(enumerate(names))}
         self._joints = [names.index(name) for name in robot.joint_names]
         for j in range(-1, count):
+            if tuned:  # in a call of its own: with friction in the same call links keep theirs
+                pybullet.changeDynamics(body, j, linearDamping=0.0, angularDamping=0.0)
             pybullet.changeDynamics(
-                body, j, lateralFriction=FRICTION, spinningFriction=0.0, rollingFriction=0.0,
-                **({'linearDamping': 0.0, 'angularDamping': 0.0} if tuned else {}),
-            )  # fmt: skip
+                body, j, lateralFriction=FRICTION, spinningFriction=0.0, rollingFriction=0.0
+            )
+            if abs(pybullet.getDynamicsInfo(body, j)[1] - FRICTION) > 1e-9:
+                raise ValueError(f'Bullet did not take the friction of link {j}')
         motor = {'controlMode': pybullet.VELOCITY_CONTROL, 'forces': [0.0] * len(self._joints)}
         pybullet.setJointMotorControlArray(body, self._joints, **motor)
         if tuned:
@@ -435,7 +438,8 @@ def draw(scores: dict[str, dict[str, Score]], path: Path) -> None:
     from matplotlib import pyplot as plt
 
     names = [name for name in SHOWN if name not in ('slip', 'energy')]
-    figure, panels = plt.subplots(1, len(scores), figsize=(11.0, 3.6), sharey=True)
+    labels = [name.replace('_', ' ') for name in names]
+    figure, panels = plt.subplots(1, len(scores), figsize=(10.0, 3.4), sharey=True)
     for axes, (motion, found) in zip(np.atleast_1d(panels), scores.items(), strict=True):
         decades = np.full((len(found), len(names)), np.nan)
         for k, score in enumerate(found.values()):
@@ -447,12 +451,12 @@ def draw(scores: dict[str, dict[str, Score]], path: Path) -> None:
         axes.set_facecolor('#eeeeea')
         picture = axes.imshow(decades, cmap='YlOrRd', vmin=0.0, vmax=8.0, aspect='auto')
         axes.set_title(f'go1, {motion}', fontsize=10, loc='left')
-        axes.set_xticks(range(len(names)), names, rotation=35, ha='right', fontsize=8)
+        axes.set_xticks(range(len(names)), labels, rotation=35, ha='right', fontsize=8)
         axes.set_yticks(range(len(found)), list(found), fontsize=9)
         axes.tick_params(length=0)
     bar = figure.colorbar(picture, ax=panels, pad=0.01, fraction=0.03)
     bar.set_label('decades beyond the limit', fontsize=8)
-    figure.savefig(path, dpi=100, bbox_inches='tight', facecolor='white')
+    figure.savefig(path, dpi=90, bbox_inches='tight', facecolor='white')
     plt.close(figure)
 
 

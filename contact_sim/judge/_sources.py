@@ -392,9 +392,11 @@ class FeetOnGround:
 
 def _bag(path: Path) -> dict[str, dict[int, Any]]:
     """Return the messages of a file by topic and by the stamp in them [ns]."""
-    _imported('rosbags', 'judge')
-    from rosbags.rosbag2 import Reader
-    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+    try:
+        from rosbags.rosbag2 import Reader
+        from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+    except ImportError as error:
+        raise ImportError(missing('rosbags', 'judge')) from error
 
     store, found = get_typestore(Stores.EMPTY), dict[str, dict[int, Any]]()
     wanted = ('nav_msgs/msg/Odometry', 'sensor_msgs/msg/JointState',
@@ -742,11 +744,14 @@ class DrakeRecorder:
         return self._collected.steps()
 
 
-def _imported(name: str, extra: str = 'peers') -> Any:
-    """Return a module of an extra, or say how to install it."""
+def _imported(name: str) -> Any:
+    """Return a module of the extra `peers`."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(
-            f"this needs the package {name}: pip install 'contact_sim[{extra}]'"
-        ) from error
+        raise ImportError(missing(name, 'peers')) from error
+
+
+def missing(name: str, extra: str) -> str:
+    """Return what to do about a package that is missing."""
+    return f"this needs the package {name}: pip install 'contact_sim[{extra}]'"

@@ -78,6 +78,26 @@ def test_go1_standing_in_mujoco_scores_the_digits_of_todorov():
     assert {'penetration', 'signorini', 'creep', 'ncp'} <= set(theirs.broken)
 
 
+@pytest.mark.parametrize(
+    ('damped', 'solver', 'least', 'largest'),
+    [
+        (True, 'mjSOL_CG', 0.0, 1e-13),  # the velocity is made from the forces once more
+        (False, 'mjSOL_CG', 1e-9, 1e-4),  # what the solver leaves over
+        (False, 'mjSOL_NEWTON', 0.0, 1e-12),
+    ],
+)
+def test_the_momentum_of_mujoco_is_what_its_solver_leaves_over(damped, solver, least, largest):
+    mujoco = pytest.importorskip('mujoco', reason='MuJoCo is not installed (extra `peers`)')
+    robot = go1(dry=False).with_actuators(viscous_friction=0.01 if damped else 0.0)
+    q = standing(robot)
+    peer = mujoco_peer(robot, q, tolerance=1e-8)
+    peer.model.dof_frictionloss[:] = 0.0
+    peer.model.dof_damping[6:] = 0.01 if damped else 0.0
+    peer.model.opt.solver = getattr(mujoco.mjtSolver, solver)
+    score = judge(robot, from_mujoco(robot, peer.model, peer.data, 200, hold(robot, q)))
+    assert least <= score.maximum('momentum') <= largest
+
+
 def test_a_tumbling_robot_has_its_velocities_in_the_right_frames():
     """In flight with a turning base: a wrong frame of linear or angular velocity shows at once."""
     robot = go1(dry=False)
