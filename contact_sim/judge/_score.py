@@ -55,8 +55,9 @@ NAMES = (*Residuals._fields, 'energy', 'creep', 'force_apart')
 """Everything that is scored."""
 MEANING = {
     **{RENAMED.get(law, law): meaning for law, meaning in LAWS.items()},
+    'ncp': 'Signorini, Coulomb and maximum dissipation at once [N s]',
     'slip': 'speed along the ground of a loaded contact, sliding ones included [m/s]',
-    'energy': 'change of energy that no force accounts for: O(h²) of the integration [J]',
+    'energy': 'change of energy that no force accounts for [J]',
 }
 """What a row of the table measures."""
 ROWS = (

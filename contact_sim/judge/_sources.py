@@ -267,9 +267,10 @@ def from_recording(
     title = f'{source.path.name}, contact model {name}'
     taken = itertools.takewhile(lambda step: step.report is not None, replayer.steps())
     steps = _collect_reports(robot, (step.report for step in taken if step.report), title)
-    if source.damage:
-        steps = dataclasses.replace(steps, notes=(*steps.notes, source.damage))
-    return robot, steps
+    notes = [source.damage] if source.damage else []
+    if steps.count < source.steps:
+        notes.append(f'step {steps.count + 1} was not finite: it and those after it are left out')
+    return robot, dataclasses.replace(steps, notes=(*steps.notes, *notes))
 
 
 # --- Bags of ROS 2: what `python -m contact_sim.replay run.npz --mcap` writes, and `ros2 bag`.
@@ -742,6 +743,45 @@ class DrakeRecorder:
             InvalidInput: no step yet.
         """
         return self._collected.steps()
+
+
+@checked
+def from_drake(
+    robot: RobotModel,
+    plant: Any,
+    simulator: Any,
+    steps: int,
+    friction: float,
+    control: Control | None = None,
+) -> Steps:
+    """Advance a discrete plant of Drake from its present state and return its steps.
+
+    Args:
+        robot: our model of the same robot.
+        plant: MultibodyPlant, discrete, with point contact; its applied generalized force is free.
+        simulator: pydrake Simulator of the diagram with the plant.
+        steps: how many to take.
+        friction: μ of its contacts [-].
+        control: joint efforts for a state; None: none.
+
+    Raises:
+        InvalidInput, UnknownName, ImportError: as `DrakeRecorder`.
+    """
+    context = plant.GetMyMutableContextFromRoot(simulator.get_mutable_context())
+    recorder = DrakeRecorder(robot, plant, context, friction)
+    dofs = [plant.GetJointByName(name).velocity_start() for name in robot.joint_names]
+    h, port = plant.time_step(), plant.get_applied_generalized_force_input_port()
+    first = round(float(context.get_time()) / h + 0.25)  # updates are at multiples of h
+    for k in range(count('steps', steps)):
+        time, effort = float(context.get_time()), np.zeros(robot.n_joints)
+        if control is not None:
+            effort = np.asarray(control(time, *recorder.state()), dtype=float)
+        force = np.zeros(plant.num_velocities())
+        force[dofs] = effort
+        port.FixValue(context, force)
+        simulator.AdvanceTo((first + k + 0.5) * h)  # halfway between two: rounding is no matter
+        recorder.record(effort)
+    return recorder.steps()
 
 
 def _imported(name: str) -> Any:

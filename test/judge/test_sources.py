@@ -12,6 +12,7 @@ from contact_sim.judge import (
     DrakeRecorder,
     MujocoRecorder,
     Steps,
+    from_drake,
     from_mcap,
     from_mujoco,
     from_recording,
@@ -164,20 +165,20 @@ def test_go1_standing_in_drake_scores_the_digits_of_sap():
     q = standing(robot)
     peer = DrakePeer(robot, FRICTION, TIME_STEP)
     peer.set_state(q, np.zeros(robot.nv))
-    recorder = DrakeRecorder(robot, peer.plant, peer.context, FRICTION)
-    control = hold(robot, q)
-    for k in range(200):
-        effort = control(k * TIME_STEP, *recorder.state())
-        peer.step(effort)
-        recorder.record(effort)
-    theirs, ours = judge(robot, recorder.steps()), simulated(Sap(), 200, robot)
+    steps = from_drake(robot, peer.plant, peer._simulator, 200, FRICTION, hold(robot, q))
+    assert steps.count == 200
+    assert np.ptp(steps.lengths) == 0.0
+    theirs, ours = judge(robot, steps), simulated(Sap(), 200, robot)
     assert 1e-12 < theirs['momentum'].max() <= 1e-5  # its solver stops at a relative 1e-6
     for name in (*SAME_DIGITS, 'cone'):
         assert theirs.percentile(name, 90.0) == pytest.approx(
             ours.percentile(name, 90.0), rel=0.02, abs=1e-7
         ), name
+    recorder = DrakeRecorder(robot, peer.plant, peer.context, FRICTION)
     with pytest.raises(InvalidInput, match=r'effort: shape \(3,\)'):
         recorder.record(np.zeros(3))
+    with pytest.raises(UnknownName, match='joint of the plant'):
+        DrakeRecorder(load_robot('anymal_b'), peer.plant, peer.context, FRICTION)
 
 
 # --- Recordings and bags
