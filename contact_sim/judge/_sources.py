@@ -318,7 +318,7 @@ def from_mcap(
             f'{path}: {len(stamps)} stamps that all topics have, expected at least 2; export with '
             'a message per step'
         )
-    own = next(iter(joints.values())).name
+    own, world = next(iter(joints.values())).name, odometry[stamps[0]].header.frame_id
     missing = [name for name in robot.joint_names if name not in own]
     if missing:
         raise UnknownName('joint in joint_states', missing[0], own)
@@ -335,8 +335,9 @@ def from_mcap(
         for foot, row, messages in zip(robot.feet, rows, wrenches, strict=True):
             for k in range(n):
                 message = messages[stamps[k + 1]]
-                turn = feet.axes(states[k + 1][0], foot, str(message.header.frame_id))
-                force[k, row] = turn @ _xyz(message.wrench.force)
+                force[k, row] = _xyz(message.wrench.force)
+                if message.header.frame_id != world:  # in the axes of the foot
+                    force[k, row] = feet.axes(states[k + 1][0], foot) @ force[k, row]
     time = 1e-9 * np.array(stamps)
     notes = [
         f'the time step is that between two stamps, {1e3 * np.median(np.diff(time)):.4g} ms: with '
@@ -382,10 +383,8 @@ class FeetOnGround:
         normal, gap = data.frame[:, 2].copy(), data.gap.copy()
         return data.position - 0.5 * gap[:, None] * normal, normal, gap
 
-    def axes(self, q: Array, foot: Foot, frame_id: str) -> Array:
-        """Return the rotation into the world of the axes of a wrench at q."""
-        if not frame_id.endswith(foot.frame):
-            return np.eye(3)
+    def axes(self, q: Array, foot: Foot) -> Array:
+        """Return the rotation of the frame of a foot at q, (3, 3)."""
         model = self._robot.pinocchio_model
         pin.framesForwardKinematics(model, self._data, q)
         return np.array(self._data.oMf[model.getFrameId(foot.frame)].rotation)
@@ -397,7 +396,7 @@ def _bag(path: Path) -> dict[str, dict[int, Any]]:
         from rosbags.rosbag2 import Reader
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
     except ImportError as error:
-        raise ImportError(missing('rosbags', 'judge')) from error
+        raise ImportError(how_to_install('rosbags', 'judge')) from error
 
     store, found = get_typestore(Stores.EMPTY), dict[str, dict[int, Any]]()
     wanted = ('nav_msgs/msg/Odometry', 'sensor_msgs/msg/JointState',
@@ -534,9 +533,19 @@ class MujocoRecorder:
         return np.asarray(pin.Quaternion(q[3:7] / np.linalg.norm(q[3:7])).toRotationMatrix())
 
     def step(self, steps: int = 1) -> None:
-        """Advance MuJoCo by `steps` of its steps with what is set in its data, and record them."""
+        """Advance MuJoCo by `steps` of its steps with what is set in its data, and record them.
+
+        Raises:
+            InvalidInput: qpos or qvel were set after the step before.
+        """
         for _ in range(count('steps', steps)):
-            start_q, speed = self._collected.last[1], self.data.qvel.copy()
+            (time, start_q, start_v), speed = self._collected.last, self.data.qvel.copy()
+            q, v = self.state()
+            if not (np.array_equal(q, start_q) and np.array_equal(v, start_v)):
+                raise InvalidInput(
+                    f'the state of MuJoCo was set at t = {time:.9g} s, after a step that was '
+                    'recorded: begin another MujocoRecorder there'
+                )
             self._mujoco.mj_step(self.model, self.data)
             self._record(start_q, speed)
 
@@ -789,9 +798,9 @@ def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(missing(name, 'peers')) from error
+        raise ImportError(how_to_install(name, 'peers')) from error
 
 
-def missing(name: str, extra: str) -> str:
+def how_to_install(name: str, extra: str) -> str:
     """Return what to do about a package that is missing."""
     return f"this needs the package {name}: pip install 'contact_sim[{extra}]'"

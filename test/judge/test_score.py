@@ -6,6 +6,8 @@ from functools import cache
 import numpy as np
 import pinocchio as pin
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from contact_sim import (
     InclinedPlane,
@@ -197,6 +199,44 @@ def test_a_force_over_a_gap_at_the_start_breaks_signorini():
     score = only_broken_there(changed(steps, 'gap', 1e-3), {'signorini', 'ncp'})
     force = steps.force[BROKEN, 0, 2]
     assert score['signorini'][BROKEN] == pytest.approx(1e-3 * force * 1.0, rel=1e-6)  # λ φ/h
+
+
+# --- What may not matter
+
+
+@settings(max_examples=12)
+@given(
+    yaw=st.floats(-3.0, 3.0), x=st.floats(-5.0, 5.0), y=st.floats(-5.0, 5.0),
+    order=st.permutations(range(4)),
+)  # fmt: skip
+def test_neither_place_and_heading_nor_the_order_of_contacts_matter(yaw, x, y, order):
+    steps, _ = moving()
+    turn, shift = pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.array([x, y, 0.0])
+    q = steps.q.copy()
+    for row in q:
+        row[:3] = turn @ row[:3] + shift
+        row[3:7] = pin.Quaternion(turn @ pin.Quaternion(row[3:7]).toRotationMatrix()).coeffs()
+    order = list(order)
+    vectors = {
+        name: (getattr(steps, name) @ turn.T)[:, order]
+        for name in ('normal', 'force', 'contact_velocity')
+    }
+    numbers = {
+        name: getattr(steps, name)[:, order]
+        for name in ('body', 'gap', 'next_gap', 'friction', 'active')
+    }
+    point = (steps.point @ turn.T + shift)[:, order]
+    score = judge(go1(), replace(steps, q=q, point=point, **vectors, **numbers))
+    for name, value in moving()[1].residuals.items():
+        assert score[name] == pytest.approx(value, rel=1e-7, abs=1e-10), name
+
+
+@cache
+def moving():
+    """Steps of todorov on feet that creep and slide, and the score; four slots."""
+    steps = from_reports(go1(), reports_of('todorov', Plane()))
+    assert steps.body.shape[1] == 4
+    return steps, judge(go1(), steps)
 
 
 # --- What is missing
