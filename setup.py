@@ -87,6 +87,7 @@ setup(
         'verdict': ['joblib>=1.3', 'pyarrow>=15.0', 'cma>=3.3', 'matplotlib>=3.6'],
         'policy': ['onnxruntime>=1.17'],  # controllers that others trained
         'gym': ['gymnasium>=1.0'],
+        'judge': ['rosbags>=0.11'],  # python -m contact_sim.judge run.mcap
         'docs': [
             'sphinx>=8.0',
             'myst-parser>=4.0',
