@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from contact_sim._validation import (
     number_within,
     positive,
 )
-from contact_sim.campaign._controllers import ControllerError, load_controller
+from contact_sim.campaign._controllers import Adapted, ControllerError, load_controller
 from contact_sim.campaign._scenarios import Scenario, ground_of, scenario_of, shortened_to
 from contact_sim.collision._terrain import Terrain
 from contact_sim.compare._runs import APART, KEPT, WELL_INSIDE
@@ -317,8 +317,12 @@ class Prepared:
         self.steps = max(round(self.scenario.seconds / trial.time_step), 1)
         self.friction = self.scenario.friction if trial.friction is None else trial.friction
         self.q, self.v = start_of(trial, self.scenario, self.nominal, self.ground)
-        self.controller = load_controller(trial.controller, self.nominal)
         self.disturbances = Disturbances(trial, self.scenario, self.nominal, self.steps)
+
+    @cached_property
+    def controller(self) -> Adapted:
+        """The controller, which knows the nominal robot."""
+        return load_controller(self.trial.controller, self.nominal)
 
     @property
     def masses(self) -> Array:
@@ -370,6 +374,15 @@ class Prepared:
         return effort
 
 
+def simulator_of(trial: Trial) -> Simulator:
+    """Return a simulation at the start of a trial; its controller is not loaded.
+
+    Raises:
+        ContactSimError: a robot, scenario or contact model that cannot be used.
+    """
+    return Prepared(trial).simulator()
+
+
 # --- Running trials
 
 BLOCK = 64
@@ -392,6 +405,7 @@ def run_trial(trial: Trial, recording: str | Path | None = None) -> dict[str, An
     begin = time.perf_counter()
     try:
         prepared = Prepared(trial)
+        _ = prepared.controller
         sim = prepared.simulator()
     except ContactSimError as error:
         return _row_without_steps(trial, error, time.perf_counter() - begin)
@@ -477,13 +491,17 @@ def run_trials(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     if len(keys) != 1 or None in keys:
         raise InvalidInput('trials that run together: expected one batch_key for all, not None')
     begin = time.perf_counter()
+    every: list[Prepared]
     try:
         every = [Prepared(trial) for trial in trials]
+        _ = [own.controller for own in every]
+        same = all(trial.mass_scale == 1.0 for trial in trials)
+        masses = None if same else np.array([own.masses for own in every])
         worlds = Worlds(
             every[0].nominal, len(every), [own.model for own in every],
             [own.ground for own in every], friction=[[own.friction] for own in every],
             time_step=every[0].trial.time_step, gravity=GRAVITY,
-            masses=np.array([own.masses for own in every]), threads=1,
+            masses=masses, threads=1,
         )  # fmt: skip
         worlds.reset(np.array([own.q for own in every]), np.array([own.v for own in every]))
         logs = [Log(own, worlds.report(k)) for k, own in enumerate(every)]
