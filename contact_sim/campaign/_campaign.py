@@ -26,8 +26,9 @@ from contact_sim.campaign._isolation import (
     open_for_requests,
     run_isolated,
 )
+from contact_sim.campaign._measures import OUTCOMES
 from contact_sim.campaign._table import TableWriter, read_rows
-from contact_sim.campaign._trial import OUTCOMES, Trial, trial_of
+from contact_sim.campaign._trial import Trial, trial_of
 from contact_sim.compare._runs import aligned
 from contact_sim.errors import InvalidInput, UnknownName
 
@@ -189,7 +190,9 @@ class Campaign:
             InvalidInput: a controller, robot, scenario or contact model that cannot be used, a
                 folder that cannot be written, a backend that is not installed.
         """
-        with TableWriter(self.file) as table:
+        open_for_requests()
+        with TableWriter(self.file) as table, ExitStack() as stack:
+            stack.callback(end_children)
             pending = [trial for trial in self.trials if trial.key not in table.done]
             tasks = batches(pending, self.batch, self.limits)
             bar = tqdm(
@@ -253,8 +256,6 @@ def distributed(
             'a campaign needs joblib and pyarrow: pip install contact_sim[verdict]'
         ) from error
     with ExitStack() as stack:
-        open_for_requests()
-        stack.callback(end_children)
         name, jobs = _connected(backend, workers, stack)
         try:
             stack.enter_context(joblib.parallel_config(backend=name, n_jobs=jobs))

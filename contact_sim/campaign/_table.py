@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from contact_sim._validation import checked
-from contact_sim.campaign._trial import RESULTS, Trial
+from contact_sim.campaign._measures import RESULTS
+from contact_sim.campaign._trial import Trial
 from contact_sim.errors import InvalidInput
 
 PART = 256
