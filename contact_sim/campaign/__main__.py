@@ -134,9 +134,10 @@ def _parameter(text: str) -> tuple[str, float | int | str]:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return 1 with one line of reason where it cannot be done."""
     options = parser().parse_args(arguments)
+    needed = ['success', 'outcome', options.by]
     try:
         if options.show is not None:
-            print(summary(read_rows(options.show), options.by))
+            print(summary(read_rows(options.show, needed), options.by))
             return 0
         trials = trials_of(options)
         campaign = Campaign(
@@ -147,9 +148,10 @@ def main(arguments: list[str] | None = None) -> int:
             from distributed import Client
 
             with Client(options.scheduler):
-                rows = campaign.run(not options.quiet)
+                campaign.run(not options.quiet)
         else:
-            rows = campaign.run(not options.quiet)
+            campaign.run(not options.quiet)
+        rows = campaign.rows(needed)
         print(summary(rows, options.by))
         print(f'\n{len(rows)} rows in {options.out}')
     except KeyboardInterrupt:

@@ -28,7 +28,7 @@ from contact_sim.campaign._isolation import (
 )
 from contact_sim.campaign._measures import OUTCOMES
 from contact_sim.campaign._table import TableWriter, read_rows
-from contact_sim.campaign._trial import Trial, trial_of
+from contact_sim.campaign._trial import Trial, origin_of, trial_of
 from contact_sim.compare._runs import aligned
 from contact_sim.errors import InvalidInput, UnknownName
 
@@ -178,10 +178,11 @@ class Campaign:
             if getattr(self, name) is not None:
                 count(f'Campaign.{name}', getattr(self, name))
 
-    def run(self, progress: bool = True) -> list[dict[str, Any]]:
-        """Run the trials that have no row yet, and return the rows of all, sorted by trial.
+    def run(self, progress: bool = True) -> None:
+        """Run the trials that have no row yet.
 
-        It may be interrupted at any time, and goes on in the next call.
+        It may be interrupted at any time, and goes on in the next call. `rows` are there while it
+        runs, too.
 
         Args:
             progress: show a bar with rate and time left.
@@ -194,6 +195,7 @@ class Campaign:
         with TableWriter(self.file) as table, ExitStack() as stack:
             stack.callback(end_children)
             pending = [trial for trial in self.trials if trial.key not in table.done]
+            self._check_origin(table.done)
             tasks = batches(pending, self.batch, self.limits)
             bar = tqdm(
                 total=len(self.trials), initial=len(self.trials) - len(pending), unit='trial',
@@ -206,8 +208,32 @@ class Campaign:
                     failed += sum(not row['success'] for row in rows)
                     bar.set_postfix(failed=failed, refresh=False)
                     bar.update(len(rows))
+
+    def rows(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return the rows of these trials so far, sorted by trial; all columns, or some."""
         wanted = {trial.key for trial in self.trials}
-        return [row for row in read_rows(self.file) if row['trial'] in wanted]
+        return [row for row in read_rows(self.file, columns) if row['trial'] in wanted]
+
+    def _check_origin(self, done: Mapping[str, tuple[str, str]]) -> None:
+        """Refuse to add to rows of other files or versions: they would not be of one campaign."""
+        known: dict[Any, tuple[str, str]] = {}
+        for trial in self.trials:
+            if trial.key not in done:
+                continue
+            kind = trial.controller, trial.robot, trial.scenario
+            now = known.setdefault(kind, tuple(origin_of(trial).values()))  # type: ignore
+            source, versions = done[trial.key]
+            if source != now[0]:
+                raise InvalidInput(
+                    f'{self.file}: a file of controller {trial.controller!r}, robot '
+                    f'{trial.robot!r} or scenario {trial.scenario!r} has changed since its rows '
+                    'were made: choose another folder'
+                )
+            if versions != now[1]:
+                raise InvalidInput(
+                    f'{self.file}: its rows were made with {versions}; here is {now[1]}: choose '
+                    'another folder'
+                )
 
 
 def key_of(row: Mapping[str, Any]) -> str:

@@ -52,7 +52,7 @@ RESULTS: dict[str, Any] = {
     **{f'{law}_broken': False for law in LAWS},
     'first_broken': '', 'first_broken_time': math.nan, 'first_broken_foot': '', 'unsolved': 0,
     'energy': math.nan, 'energy_error': math.nan, 'steps': 0, 'hash': '', 'wall': 0.0,
-    'versions': '',
+    'source': '', 'versions': '',
 }  # fmt: skip
 """Columns of the outcome, with their values where no step was taken."""
 FIELDS = (
@@ -261,7 +261,7 @@ class Log:
     # ---------------------------------------------------------------- the row
 
     def results(self) -> dict[str, Any]:
-        """Return the columns of `RESULTS` but wall and versions."""
+        """Return the columns of `RESULTS` but wall, source and versions."""
         if not self._steps:
             return {**RESULTS, **self._verdict()}
         duration = self._steps * self._h

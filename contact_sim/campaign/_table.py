@@ -19,12 +19,13 @@ from typing import Any
 from contact_sim._validation import checked
 from contact_sim.campaign._measures import RESULTS
 from contact_sim.campaign._trial import Trial
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, UnknownName
 
 PART = 256
 """Rows of one part: it is written anew for every row, which takes some milliseconds."""
 MARK, VERSION = b'contact_sim.campaign', b'1'
 """Key of the format in the metadata of a file, and its value."""
+ORIGIN = ('trial', 'source', 'versions')
 COLUMNS: dict[str, type] = {
     'trial': str,
     **{name: type(value) for name, value in {**Trial('hold').as_row(), **RESULTS}.items()},
@@ -70,51 +71,55 @@ def checked_part(path: Path, columns: Sequence[str] | None = None) -> Any:
     Raises:
         InvalidInput: no Parquet, not of a campaign, of another version, or with other columns.
     """
-    pa = _pyarrow()
+    pa, names = _pyarrow(), list(columns or COLUMNS)
     try:
-        table = pa.parquet.read_table(path, columns=columns, partitioning=None)
-        metadata = table.schema.metadata or {}
+        schema = pa.parquet.read_schema(path)
+        version = (schema.metadata or {}).get(MARK)
+        if version is None:
+            raise InvalidInput(f'{path}: this Parquet file is not of a campaign')
+        if version != VERSION:
+            raise InvalidInput(
+                f'{path}: rows of format {version.decode(errors="replace")}, this version reads '
+                f'{VERSION.decode()}: run the campaign into a new folder'
+            )
+        for field in _schema():
+            if field.name not in schema.names or schema.field(field.name) != field:
+                raise InvalidInput(f'{path}: column {field.name!r} is missing or of another type')
+        return pa.parquet.read_table(path, columns=names, partitioning=None)
     except (OSError, pa.ArrowException) as error:
         raise InvalidInput(f'{path}: cannot be read as Parquet: {error}') from error
-    version = metadata.get(MARK)
-    if version is None:
-        raise InvalidInput(f'{path}: this Parquet file is not of a campaign')
-    if version != VERSION:
-        raise InvalidInput(
-            f'{path}: rows of format {version.decode(errors="replace")}, this version reads '
-            f'{VERSION.decode()}: run the campaign into a new folder'
-        )
-    expected = _schema()
-    for name in columns or COLUMNS:
-        if name not in table.schema.names or table.schema.field(name) != expected.field(name):
-            raise InvalidInput(f'{path}: column {name!r} is missing or of another type')
-    return table
 
 
 @checked
-def read_table(folder: str | Path) -> Any:
+def read_table(folder: str | Path, columns: Sequence[str] | None = None) -> Any:
     """Return all rows as a pyarrow table, sorted by trial; a campaign may still be running.
+
+    Args:
+        folder: of a campaign.
+        columns: names of some columns besides `trial`; None: all.
 
     Raises:
         InvalidInput: no such folder, or files that are not of a campaign.
+        UnknownName: a column that does not exist.
     """
+    chosen = list(COLUMNS if columns is None else dict.fromkeys(['trial', *columns]))
+    for name in chosen:
+        if name not in COLUMNS:
+            raise UnknownName('column', name, COLUMNS)
     pa, place = _pyarrow(), Path(folder)
     parts = parts_of(place)
     if not place.exists():
         raise InvalidInput(f'{folder}: no such folder')
-    tables = [
-        _schema().empty_table(),
-        *(checked_part(path).select(list(COLUMNS)) for path in parts),
-    ]
-    table = pa.concat_tables(tables)
+    tables = [checked_part(path, chosen).select(chosen) for path in parts]
+    table = pa.concat_tables([_schema().empty_table().select(chosen), *tables])
     last = {trial: row for row, trial in enumerate(table['trial'].to_pylist())}
-    return table.take([last[trial] for trial in sorted(last)])
+    return table.take(pa.array([last[trial] for trial in sorted(last)], pa.int64()))
 
 
 @checked
-def read_rows(folder: str | Path) -> list[dict[str, Any]]:
+def read_rows(folder: str | Path, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Return all rows as dictionaries, sorted by trial; see `read_table`."""
-    rows: list[dict[str, Any]] = read_table(folder).to_pylist()
+    rows: list[dict[str, Any]] = read_table(folder, columns).to_pylist()
     return rows
 
 
@@ -122,7 +127,7 @@ class TableWriter:
     """Adds rows to a folder, which it locks; close it, or use it as a context manager.
 
     Attributes:
-        done: trials that have a row.
+        done: trials that have a row, with its source and versions.
 
     Raises:
         InvalidInput: a folder that cannot be written, that another process writes, or whose files
@@ -142,11 +147,11 @@ class TableWriter:
             self._lock.close()
             raise InvalidInput(f'{folder}: another campaign is writing there now') from error
         try:
-            self.done = {
-                trial
-                for path in parts
-                for trial in checked_part(path, ['trial'])['trial'].to_pylist()
-            }
+            self.done: dict[str, tuple[str, str]] = {}
+            for path in parts:
+                columns = checked_part(path, ORIGIN).to_pydict()
+                trials, *origins = (columns[name] for name in ORIGIN)
+                self.done |= dict(zip(trials, zip(*origins, strict=True), strict=True))
         except InvalidInput:
             self._lock.close()
             raise
@@ -158,7 +163,7 @@ class TableWriter:
         pa = _pyarrow()
         new = [{name: row[name] for name in COLUMNS} for row in rows]
         self._open += new
-        self.done.update(row['trial'] for row in new)
+        self.done |= {row['trial']: (row['source'], row['versions']) for row in new}
         name = f'part-{self._number:06d}.parquet'
         hidden = self._folder / f'.{name}.writing'
         table = pa.Table.from_pylist(self._open, schema=_schema())

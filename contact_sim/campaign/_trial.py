@@ -11,11 +11,13 @@ noise: a change of one of them leaves the others as they are.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -295,10 +297,34 @@ def robot_of(text: str) -> RobotModel:
     return robot
 
 
+def source_of(trial: Trial) -> str:
+    """Return one hash of the files that a trial names, '' without any.
+
+    They are the file of its controller (not what that imports), robot and scenario.
+    """
+    place, _, _ = trial.controller.rpartition(':')
+    files = [Path(text) for text in (trial.controller, place, trial.robot, trial.scenario) if text]
+    if place and not place.endswith('.py'):
+        with suppress(Exception):  # a module that is missing is the trial's own affair
+            spec = importlib.util.find_spec(place)
+            files += [Path(spec.origin)] if spec is not None and spec.origin else []
+    digest, some = hashlib.blake2b(digest_size=8), False
+    for file in files:
+        with suppress(OSError):
+            digest.update(hashlib.blake2b(file.read_bytes()).digest())
+            some = True
+    return digest.hexdigest() if some else ''
+
+
 @cache
 def versions_text() -> str:
     """Return the versions of everything that affects the last bits, as text."""
     return ', '.join(f'{name} {version}' for name, version in versions().items())
+
+
+def origin_of(trial: Trial) -> dict[str, str]:
+    """Return the columns `source` and `versions`: rows can be repeated where both are equal."""
+    return {'source': source_of(trial), 'versions': versions_text()}
 
 
 class Prepared:
@@ -427,7 +453,7 @@ def run_trial(trial: Trial, recording: str | Path | None = None) -> dict[str, An
 
 
 def _row(trial: Trial, log: Log, wall: float) -> dict[str, Any]:
-    return {**trial.as_row(), **log.results(), 'wall': wall, 'versions': versions_text()}
+    return {**trial.as_row(), **log.results(), 'wall': wall, **origin_of(trial)}
 
 
 def failed_row(
@@ -435,7 +461,7 @@ def failed_row(
 ) -> dict[str, Any]:
     """Return the row of a trial without results."""
     told = {'outcome': outcome, 'reason': reason, 'cause': cause, 'wall': wall}
-    return {**trial.as_row(), **RESULTS, **told, 'versions': versions_text()}
+    return {**trial.as_row(), **RESULTS, **told, **origin_of(trial)}
 
 
 def _row_without_steps(trial: Trial, error: Exception, wall: float) -> dict[str, Any]:
