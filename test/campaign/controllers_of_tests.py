@@ -56,7 +56,10 @@ class Late:
     """Good for 20 ms, then `act`."""
 
     def __init__(self, robot):
-        self.robot, self.kept = robot, []
+        self.robot, self.kept = robot, None
+
+    def reset(self):
+        self.kept = []
 
     def effort(self, time, q, v):
         return pd(time, q, v) if time < 0.0195 else self.act()
