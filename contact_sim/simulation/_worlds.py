@@ -178,6 +178,7 @@ class Worlds:
     ) -> list[RobotModel]:
         """Make the arrays, laid out as those of one simulation; return the robot of each world."""
         n, robots = self.n, [self.robot] * self.n
+        self._contexts: dict[int, StepContext] = {}  # of reports, made when one is asked for
         if actuators is not None:
             actuators = as_tuple('actuators', actuators)
             if len(actuators) != n:
@@ -268,6 +269,7 @@ class Worlds:
                 )
         for i, ground in zip(which, chosen, strict=True):
             self._terrains[i] = ground
+            self._contexts.pop(int(i), None)
             self._field('terrain')[i] = ground.data
             self._field('ground')[i] = ground_indices(ground)
 
@@ -379,9 +381,11 @@ class Worlds:
         Raises:
             InvalidInput: a world that does not exist.
         """
-        (place,) = self._chosen([world])
-        own = self._workspace_of(int(place))
-        return StepReport(own.data.buffer.copy(), StepContext(own))
+        place = world if 0 <= world < self.n else int(self._chosen([world])[0])
+        if place not in self._contexts:
+            self._contexts[place] = StepContext(self._workspace_of(place))
+        length = self._template.sizes.length
+        return StepReport(self._numbers[place, :length].copy(), self._contexts[place])
 
     # ---------------------------------------------------------------- stepping
 
