@@ -6,6 +6,7 @@ module:callable              a function of time, q, v; or a class, or a function
 path/to/file.py:callable     likewise
 run.npz                      efforts of a recording, played back in open loop
 policy.yaml                  see contact_sim.control._policy
+ros:module, ros:command      a ROS program, in lockstep, see campaign._ros_controller
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from contact_sim.simulation._worlds import BatchController
 
 FORMS = (
     "'stance', 'trot', 'hold', 'module:callable', 'path/to/file.py:callable', 'run.npz' (a "
-    "recording) or 'policy.yaml'"
+    "recording), 'policy.yaml' or 'ros:' and a Python module or a command line"
 )
 """What a text of a controller may be."""
 
@@ -146,12 +147,13 @@ class Playback:
 
 
 @checked
-def load_controller(text: str, robot: RobotModel) -> Adapted:
+def load_controller(text: str, robot: RobotModel, source: str = '') -> Adapted:
     """Return a new controller for a robot.
 
     Args:
         text: one of the forms above.
         robot: with its nominal masses.
+        source: name in the catalogue or path of the robot, which ROS programs need.
 
     Raises:
         InvalidInput: a text of no such form, a module, file or recording that cannot be loaded, a
@@ -161,15 +163,12 @@ def load_controller(text: str, robot: RobotModel) -> Adapted:
     """
     if text in BUILT_IN:
         return Adapted(text, BUILT_IN[text](robot))
+    if text.startswith(ROS):
+        return Adapted(text, _program(text, source, robot))
     if text.endswith('.npz'):
         return Adapted(text, Playback(text, robot))
     if text.endswith(('.yaml', '.yml')):
         return Adapted(text, _policy(text, robot))
-    if text.startswith('ros:'):
-        raise InvalidInput(
-            f'controller {text!r}: ROS nodes do not run in trials yet; for a test see the fixture '
-            'lockstep_trial of contact_sim.testing'
-        )
     if ':' not in text:
         raise InvalidInput(f'controller = {shown(text)}: expected {FORMS}')
     place, _, name = text.rpartition(':')
@@ -182,6 +181,26 @@ def load_controller(text: str, robot: RobotModel) -> Adapted:
 
 BUILT_IN: dict[str, Callable[[RobotModel], Any]] = {'stance': Stance, 'trot': Trot, 'hold': Hold}
 """Name of a controller of the package: what makes it."""
+
+
+ROS = 'ros:'
+"""How the text of a ROS program begins."""
+
+
+def _program(text: str, source: str, robot: RobotModel) -> Any:
+    if not source:
+        raise InvalidInput(f'controller {text!r}: needs the name or path of the robot, `source`')
+    try:
+        from contact_sim.campaign._ros_controller import RosController
+    except ImportError as error:
+        raise InvalidInput(
+            f'controller {text!r}: ROS 2 is not installed: {error}; source its setup file, or '
+            'pip install "contact_sim[ros]"'
+        ) from error
+    command = text.removeprefix(ROS).strip()
+    if not command:
+        raise InvalidInput(f'controller {text!r}: expected a module or a command after {ROS!r}')
+    return RosController(command, source, robot)
 
 
 def _policy(text: str, robot: RobotModel) -> Any:

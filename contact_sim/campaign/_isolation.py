@@ -301,7 +301,7 @@ def warm_up(trial: Trial, warm: set[Any]) -> None:
     with suppress(ContactSimError):  # the trial itself says what is wrong
         simulator_of(trial)
         if trial.controller in BUILT_IN:
-            load_controller(trial.controller, robot_of(trial.robot))
+            load_controller(trial.controller, robot_of(trial.robot), trial.robot)
 
 
 def inspected(trial: Trial) -> dict[str, Any]:
@@ -309,7 +309,7 @@ def inspected(trial: Trial) -> dict[str, Any]:
     try:
         scenario_of(trial.scenario)
         contact_model_of(trial)
-        load_controller(trial.controller, robot_of(trial.robot))
+        load_controller(trial.controller, robot_of(trial.robot), trial.robot)
     except ContactSimError as error:
         return {'error': str(error), 'batch': False}
     return {'error': '', 'batch': batch_key(trial) is not None}

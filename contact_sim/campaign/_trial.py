@@ -351,7 +351,7 @@ class Prepared:
     @cached_property
     def controller(self) -> Adapted:
         """The controller, which knows the nominal robot."""
-        return load_controller(self.trial.controller, self.nominal)
+        return load_controller(self.trial.controller, self.nominal, self.trial.robot)
 
     @property
     def masses(self) -> Array:
@@ -518,7 +518,7 @@ def batch_key(trial: Trial) -> tuple[Any, ...] | None:
         flat = trial.roughness == 0.0 and scenario.step_height == 0.0
         if not (flat and isinstance(model, TimeSteppingModel)):
             return None
-        if load_controller(trial.controller, robot_of(trial.robot)).batch is None:
+        if load_controller(trial.controller, robot_of(trial.robot), trial.robot).batch is None:
             return None
     except ContactSimError:
         return None

@@ -261,7 +261,7 @@ def test_the_recording_of_a_trial_played_back_is_the_trial(tmp_path):
         ('missing.py:f', InvalidInput, 'missing.py cannot be read: No such file'),
         ('missing.npz', ContactSimError, 'cannot read missing.npz'),
         ('missing.yaml', InvalidInput, 'missing.yaml'),
-        ('ros:my_package.walk', InvalidInput, 'ROS nodes do not run in trials yet'),
+        ('ros:my_package.walk', InvalidInput, 'needs the name or path of the robot'),
         (own('KP'), InvalidInput, 'has no effort'),
     ],
 )
