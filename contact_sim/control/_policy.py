@@ -285,15 +285,21 @@ def _with_layout(name: str, stated: dict[str, Any]) -> dict[str, Any]:
     layout = stated.get('layout')
     if layout is not None and layout not in LAYOUTS:
         raise UnknownName(f'layout in {name}', layout, LAYOUTS)
-    merged: dict[str, Any] = {'action': {}}
-    for source in (DEFAULTS, LAYOUTS.get(str(layout), {}), stated):
-        for key, value in source.items():
-            merged[key] = {**merged.get(key, {}), **value} if key in SUBKEYS else value
+    merged = _merged(DEFAULTS, LAYOUTS.get(str(layout), {}), stated)
     for key in REQUIRED:
         outer, _, inner = key.partition('.')
         if outer not in merged or (inner and inner not in merged[outer]):
             known = '' if layout else f'; a layout ({", ".join(LAYOUTS)}) states some keys'
             raise InvalidInput(f'{name}: {key} is missing{known}')
+    return merged
+
+
+def _merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by key; those of later sources count."""
+    merged: dict[str, Any] = {}
+    for source in sources:
+        for key, value in source.items():
+            merged[key] = {**merged.get(key, {}), **value} if key in SUBKEYS else value
     return merged
 
 
@@ -391,6 +397,116 @@ def _pose(place: str, value: object, joints: tuple[str, ...], robot: RobotModel)
         positions = robot.joint_positions(robot.reference_configuration(value))
         return positions[[robot.joint_names.index(joint) for joint in joints]]
     return _per_joint(place, value, joints)
+
+
+# --- The observation
+
+
+class Observation:
+    """What a policy observes of robots at one instant: its parts one after the other.
+
+    Args:
+        robot: the robot.
+        joints: joints of the policy, in its order.
+        pose: joint positions in which all actions are zero, shape (n joints of the policy,).
+        parts: the parts, in order.
+        clip: bound of the scaled values.
+        phase: the clock of the gait, for the part 'phase'.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        joints: tuple[str, ...],
+        pose: Array,
+        parts: tuple[Part, ...],
+        clip: float = np.inf,
+        phase: Phase | None = None,
+    ) -> None:
+        self.parts, self.size = parts, sum(part.size for part in parts)
+        self._pose, self._clip, self._phase = pose, clip, phase
+        model = robot.pinocchio_model
+        states = [model.joints[model.getJointId(name)] for name in robot.joint_names]
+        self._q_index: IndexArray = np.array([joint.idx_q for joint in states], dtype=np.intp)
+        self._v_index = robot.joint_velocity_index
+        self._turning = np.flatnonzero(robot.continuous_joints)
+        self._places = np.array([robot.joint_names.index(name) for name in joints], dtype=np.intp)
+
+    def joint_positions(self, q: Array) -> Array:
+        """Return the positions of all driven joints of the robot, (m, n_joints), of q (m, nq)."""
+        positions: Array = q[:, self._q_index]
+        for i in self._turning:  # (cos, sin) in q
+            start = self._q_index[i]
+            positions[:, i] = np.arctan2(q[:, start + 1], q[:, start])
+        return positions
+
+    def of(self, q: Array, v: Array, velocity: Array, action: Array, time: Array) -> Array:
+        """Return the observations of m robots, shape (m, size).
+
+        Args:
+            q: configurations, (m, nq).
+            v: velocities, (m, nv).
+            velocity: commanded velocities, (m, 3) [m/s, m/s, rad/s].
+            action: last actions, (m, n joints of the policy).
+            time: since the start of the policy [s], (m,).
+        """
+        columns = []
+        for part in self.parts:
+            values = self._values(part.name, q, v, velocity, action, time)
+            columns.append(part.scale * np.clip(values, -part.clip, part.clip))
+        return np.clip(np.concatenate(columns, axis=1), -self._clip, self._clip)
+
+    def _values(
+        self, name: str, q: Array, v: Array, velocity: Array, action: Array, time: Array
+    ) -> Array:
+        """Return one part before clip and scale, (m, its size)."""
+        if name == 'base_lin_vel':
+            return v[:, :3]
+        if name == 'base_ang_vel':
+            return v[:, 3:6]
+        if name == 'projected_gravity':
+            return gravity_direction(q)
+        if name == 'commands':
+            return velocity
+        if name == 'joint_pos':
+            return self.joint_positions(q)[:, self._places] - self._pose
+        if name == 'joint_vel':
+            return v[:, self._v_index[self._places]]
+        if name == 'last_action':
+            return action
+        assert self._phase is not None
+        return self._phase.at(time)
+
+
+def gravity_direction(q: Array) -> Array:
+    """Return −z of the world in the axes of the bases, (m, 3), of q (m, nq)."""
+    x, y, z, w = q[:, 3:7].T
+    upright = 1.0 - 2.0 * (x * x + y * y)
+    return np.stack([2.0 * (w * y - x * z), -2.0 * (y * z + w * x), -upright], axis=1)
+
+
+def layout_observation(
+    layout: str, robot: RobotModel, pose: Array
+) -> tuple[Observation, float, float]:
+    """Return the observation of a layout, its bound, and the bound of actions.
+
+    All driven joints in the order of the robot, without history; `pose` as of `Observation`.
+
+    Raises:
+        UnknownName: a layout that does not exist.
+        InvalidInput: a robot whose base is fixed.
+    """
+    if layout not in LAYOUTS:
+        raise UnknownName('layout', layout, LAYOUTS)
+    stated = _merged(DEFAULTS, LAYOUTS[layout])
+    phase = _phase(layout, stated)
+    parts = _parts(layout, stated, robot.n_joints, phase, robot)
+    clip = float(stated['clip'])
+    return (
+        Observation(robot, robot.joint_names, pose, parts, clip, phase),
+        clip,
+        float(stated['action']['clip']),
+    )
 
 
 # --- The network
@@ -504,9 +620,9 @@ class BatchPolicy:
     def __init__(self, policy: PolicyFile, robot: RobotModel, network: Network, n: int) -> None:
         self._policy, self._robot, self._network = policy, robot, network
         self.n = count('n', n)
-        model = robot.pinocchio_model
-        joints = [model.joints[model.getJointId(name)] for name in robot.joint_names]
-        self._q_index: IndexArray = np.array([joint.idx_q for joint in joints], dtype=np.intp)
+        self._observation = Observation(
+            robot, policy.joints, policy.pose, policy.parts, policy.clip, policy.phase
+        )
         self._turning = np.flatnonzero(robot.continuous_joints)
         self._places = np.array([robot.joint_names.index(name) for name in policy.joints])
         # the joints that the policy does not drive are held in the standing pose
@@ -569,7 +685,7 @@ class BatchPolicy:
             v: velocities, shape (n, nv).
         """
         self._update(time, q, v)
-        error = self._targets - self._joint_positions(q)
+        error = self._targets - self._observation.joint_positions(q)
         turning = self._turning
         if turning.size:  # the short way round
             error[:, turning] = np.mod(error[:, turning] + np.pi, 2.0 * np.pi) - np.pi
@@ -615,11 +731,10 @@ class BatchPolicy:
     ) -> Array:
         """Return what the network sees of the robots `which`, (m, observation_size)."""
         policy = self._policy
-        columns = []
-        for part in policy.parts:
-            values = self._part(part.name, which, time, q, v)
-            columns.append(part.scale * np.clip(values, -part.clip, part.clip))
-        frame = np.clip(np.concatenate(columns, axis=1), -policy.clip, policy.clip)
+        frame = self._observation.of(
+            q[which], v[which], self._velocity[which], self._action[which],
+            time[which] - self._begin[which],
+        )  # fmt: skip
         frames = np.concatenate([self._frames[which, 1:], frame[:, None]], axis=1)
         if policy.history_start == 'first':
             frames[new] = frame[new, None]
@@ -631,35 +746,6 @@ class BatchPolicy:
         edges = np.cumsum([part.size for part in policy.parts])[:-1]
         by_part = [part.reshape(len(which), -1) for part in np.split(frames, edges, axis=2)]
         return np.concatenate(by_part, axis=1)
-
-    def _part(self, name: str, which: NDArray[np.intp], time: Array, q: Array, v: Array) -> Array:
-        """Return one part of the observation before clip and scale, (m, size)."""
-        if name == 'base_lin_vel':
-            return v[which, :3]
-        if name == 'base_ang_vel':
-            return v[which, 3:6]
-        if name == 'projected_gravity':  # −z of the world in the axes of the base
-            x, y, z, w = q[which, 3:7].T
-            upright = 1.0 - 2.0 * (x * x + y * y)
-            return np.stack([2.0 * (w * y - x * z), -2.0 * (y * z + w * x), -upright], axis=1)
-        if name == 'commands':
-            return self._velocity[which]
-        if name == 'joint_pos':
-            return self._joint_positions(q[which])[:, self._places] - self._policy.pose
-        if name == 'joint_vel':
-            return np.asarray(v[which][:, self._robot.joint_velocity_index[self._places]])
-        if name == 'last_action':
-            return self._action[which]
-        assert self._policy.phase is not None
-        return self._policy.phase.at(time[which] - self._begin[which])
-
-    def _joint_positions(self, q: Array) -> Array:
-        """Return the positions of all driven joints of the robot, (m, n_joints)."""
-        positions: Array = q[:, self._q_index]
-        for i in self._turning:  # (cos, sin) in q
-            start = self._q_index[i]
-            positions[:, i] = np.arctan2(q[:, start + 1], q[:, start])
-        return positions
 
 
 class Policy:
