@@ -323,6 +323,8 @@ class VelocityWorlds:
     def build(self, generators: Sequence[Generator]) -> None:
         """Make the worlds, with what is drawn for each by its generator."""
         drawn, self._worlds = self._randomisation, []
+        if not self.varied:  # nothing to draw: the generators go on as if the worlds were there
+            generators = [np.random.default_rng(0) for _ in range(self.n)]
         frictions, masses, models = [], [], []
         for i, generator in enumerate(generators):
             frictions.append(generator.uniform(*drawn.friction))
@@ -476,11 +478,14 @@ class VelocityWorlds:
             self._effort[group], running[group] = rollout.effort[-1], worlds.running
         self._elapsed += 1
         fell = self._fallen() | ~running
-        terms = self._terms(action, before, fell)
+        with np.errstate(over='ignore'):  # of a world that has come apart
+            terms = self._terms(action, before, fell)
         self._action = action
         over = self._elapsed >= self.episode_steps
         self._draw_commands(generators, idle | fell | over)
-        reward = np.sum(list(terms.values()), axis=0)
+        reward = np.zeros(self.n)
+        for values in terms.values():  # in this order, whatever the number of worlds
+            reward += values
         return reward, fell, over & ~fell, terms
 
     def _terms(self, action: Array, before: Array, fell: Mask) -> dict[str, Array]:
@@ -490,16 +495,19 @@ class VelocityWorlds:
         joints = self.robot.joint_velocity_index
         acceleration = (v[:, joints] - before[:, joints]) / self.period
         terms = {
-            'tracking_lin_vel': np.exp(-np.sum((command[:, :2] - v[:, :2]) ** 2, axis=1) / 0.25),
-            'tracking_ang_vel': np.exp(-((command[:, 2] - v[:, 5]) ** 2) / 0.25),
-            'lin_vel_z': v[:, 2] ** 2,
-            'ang_vel_xy': np.sum(v[:, 3:5] ** 2, axis=1),
-            'orientation': np.sum(tilt**2, axis=1),
-            'torques': np.sum(self._effort**2, axis=1),
-            'dof_acc': np.sum(acceleration**2, axis=1),
-            'action_rate': np.sum((action - self._action) ** 2, axis=1),
+            'tracking_lin_vel': np.exp(-squares(command[:, :2] - v[:, :2]) / 0.25),
+            'tracking_ang_vel': np.exp(-squares(command[:, 2:] - v[:, 5:6]) / 0.25),
+            'lin_vel_z': squares(v[:, 2:3]),
+            'ang_vel_xy': squares(v[:, 3:5]),
+            'orientation': squares(tilt),
+            'torques': squares(self._effort),
+            'dof_acc': squares(acceleration),
+            'action_rate': squares(action - self._action),
         }
-        terms = {name: self.period * getattr(weights, name) * x for name, x in terms.items()}
+        terms = {
+            name: np.clip(self.period * getattr(weights, name) * x, -LARGEST, LARGEST)
+            for name, x in terms.items()
+        }
         return terms | {'termination': weights.termination * fell}
 
     def _fallen(self) -> Mask:
@@ -555,6 +563,14 @@ class VelocityWorlds:
             'action': {'scale': self.action_scale.tolist(), 'clip': 1.0},
             'period': self.period,
         }
+
+
+def squares(rows: Array) -> Array:
+    """Return the sum of squares of each row, to the same bits for any number of rows."""
+    total = np.zeros(len(rows))
+    for column in np.ascontiguousarray(rows.T):
+        total += column * column
+    return total
 
 
 def joint_values(name: str, value: ArrayLike, joints: int) -> Array:
