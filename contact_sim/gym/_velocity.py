@@ -24,7 +24,7 @@ from contact_sim._validation import (
     positive,
     real_array,
 )
-from contact_sim.collision._terrain import TerrainLike, as_terrain
+from contact_sim.collision._terrain import Plane, Terrain, TerrainLike, as_terrain
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.control._policy import gravity_direction, layout_observation
@@ -513,10 +513,8 @@ class VelocityWorlds:
     def _fallen(self) -> Mask:
         """Return which robots lie or lean too far, shape (n,)."""
         leaning = -gravity_direction(self._q)[:, 2] < self._upright
-        ground = [
-            self._ground[i].height(x, y) for i, (x, y) in enumerate(self._q[:, :2].tolist())
-        ]  # NaN where there is none below
-        low = self._q[:, 2] - np.array(ground) < self._lowest
+        ground = np.array([height_below(*own) for own in zip(self._ground, self._q, strict=True)])
+        low = self._q[:, 2] - ground < self._lowest  # never where there is none below: NaN
         return np.asarray(leaning | low)
 
     def _draw_pushes(self, generators: Sequence[Generator], idle: Mask) -> None:
@@ -563,6 +561,13 @@ class VelocityWorlds:
             'action': {'scale': self.action_scale.tolist(), 'clip': 1.0},
             'period': self.period,
         }
+
+
+def height_below(ground: Terrain, q: Array) -> float:
+    """Return the height of the ground below the base at q (nq,) [m], NaN where there is none."""
+    if isinstance(ground, Plane) and ground.normal[0] == ground.normal[1] == 0.0:
+        return ground.offset if ground.normal[2] > 0.0 else float('nan')
+    return ground.height(float(q[0]), float(q[1]))
 
 
 def squares(rows: Array) -> Array:
