@@ -175,9 +175,9 @@ def measure(
     actions = random.uniform(-ACTION, ACTION, (100, n, robot.n_joints))
     environment, bare = Environment(robot, n, threads, model), Bare(robot, n, threads, model)
     theirs = Theirs(robot, n, threads) if HAVE_MUJOCO else None
-    runs: list[Callable[[Array], None]] = [environment.step, bare.step] + (
-        [] if theirs is None else [theirs.step]
-    )
+    runs: list[Callable[[Array], None]] = [environment.step, bare.step]
+    if theirs is not None:
+        runs.append(theirs.step)
     seconds = alternate(runs, actions, calls)
     names = ('environment', 'bare', 'rollout')
     row: dict[str, Any] = {
