@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
-from gymnasium.utils import seeding
-from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array, Mask
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.gym._velocity import VelocityWorlds
+
+try:  # an extra
+    import gymnasium
+    from gymnasium import spaces
+    from gymnasium.utils import seeding
+    from gymnasium.vector import AutoresetMode
+    from gymnasium.vector.utils import batch_space
+except ImportError as error:
+    raise ImportError("contact_sim.gym needs gymnasium: pip install 'contact_sim[gym]'") from error
 
 FrameArray = NDArray[np.float32]
 OPTIONS = ('velocity', 'reset_mask')
@@ -243,3 +247,10 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 f'reset_mask: expected True and False of {self.num_envs} worlds, one True'
             )
         return chosen
+
+
+gymnasium.register(
+    'contact_sim/Velocity-v0',
+    entry_point='contact_sim.gym:Env',
+    vector_entry_point='contact_sim.gym:VectorEnv',
+)
