@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array, Mask
 from contact_sim.errors import InvalidInput, UnknownName, shown
-from contact_sim.gym._velocity import VelocityWorlds
+from contact_sim.gym._velocity import VelocityWorlds, one_or_several
 
 try:  # an extra
     import gymnasium
@@ -69,10 +69,11 @@ class Env(gymnasium.Env):
         self, render_mode: str | None = None, contact_models: Any = 'ncp', **settings: Any
     ) -> None:
         check_render_mode(render_mode)
-        single = isinstance(contact_models, str) or not isinstance(contact_models, Sequence)
-        models = [contact_models] if single else list(contact_models)
         settings = {'threads': 1} | settings
-        self.tasks = [VelocityWorlds(1, contact_models=model, **settings) for model in models]
+        self.tasks = [
+            VelocityWorlds(1, contact_models=model, **settings)
+            for model in one_or_several(contact_models)
+        ]
         if not self.tasks:
             raise InvalidInput('contact_models: expected at least one')
         self.task = self.tasks[0]

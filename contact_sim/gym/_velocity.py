@@ -28,7 +28,7 @@ from contact_sim.collision._terrain import Plane, Terrain, TerrainLike, as_terra
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.control._policy import gravity_direction, layout_observation
-from contact_sim.errors import InvalidInput, UnknownName, of_type
+from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import declared_parameters
 from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._loading import load_robot
@@ -240,37 +240,25 @@ class VelocityWorlds:
         self.robot = load_robot(robot) if isinstance(robot, str) else robot
         if not self.robot.floating_base or not self.robot.n_joints:
             raise InvalidInput(f'robot {self.robot.name}: expected driven joints, a floating base')
-        models = (
-            [contact_models]
-            if isinstance(contact_models, str) or not isinstance(contact_models, Sequence)
-            else list(contact_models)
-        )
+        models = one_or_several(contact_models)
         if not 1 <= len(models) <= self.n:
             raise InvalidInput(f'contact_models: {len(models)} of them, expected 1 to {self.n}')
         self.models = [as_contact_model(model) for model in models]
-        grounds = (
-            [terrain]
-            if isinstance(terrain, str) or not isinstance(terrain, Sequence)
-            else list(terrain)
-        )
-        if not grounds:
+        self._terrains = [as_terrain(ground) for ground in one_or_several(terrain)]
+        if not self._terrains:
             raise InvalidInput('terrain: expected at least one')
-        self._terrains = [as_terrain(ground) for ground in grounds]
         self._time_step = positive('time_step', time_step, 's')
         self._decimation = count('decimation', decimation)
         self.period = self._time_step * self._decimation
         joints = self.robot.n_joints
         kp, kd = self.robot.default_gains if gains is None else gains
-        self.kp, self.kd = (
-            joint_values('gains: kp', kp, joints),
-            joint_values('gains: kd', kd, joints),
-        )
+        self.kp = joint_values('gains: kp', kp, joints)
+        self.kd = joint_values('gains: kd', kd, joints)
         self.action_scale = joint_values('action_scale', action_scale, joints)
         self.layout = layout
-        self._commands = of_type('commands', commands or Commands(), Commands)
-        self._rewards = of_type('rewards', rewards or Rewards(), Rewards)
-        drawn = Randomisation() if randomisation is None else randomisation
-        self._randomisation = of_type('randomisation', drawn, Randomisation)
+        self._commands = Commands() if commands is None else commands
+        self._rewards = Rewards() if rewards is None else rewards
+        self._randomisation = Randomisation() if randomisation is None else randomisation
         self._check_parameters()
         self.episode_steps = max(
             1, round(positive('episode_seconds', episode_seconds, 's') / self.period)
@@ -332,7 +320,7 @@ class VelocityWorlds:
             scales = generator.uniform(*drawn.mass_scale, len(inertias))
             masses.append(scales * [inertia.mass for inertia in inertias])
             models.append(self._drawn_model(self.model_of(i), generator))
-        varied = drawn.mass_scale != (1.0, 1.0)
+        other_masses = drawn.mass_scale != (1.0, 1.0)
         for group in self._groups:
             own = [models[i] for i in group]
             self._worlds.append(
@@ -343,7 +331,7 @@ class VelocityWorlds:
                     terrain=[self._ground[i] for i in group],
                     friction=np.array(frictions)[group, None],
                     time_step=self._time_step,
-                    masses=np.array(masses)[group] if varied else None,
+                    masses=np.array(masses)[group] if other_masses else None,
                     threads=self._threads,
                 )
             )
@@ -576,6 +564,12 @@ def squares(rows: Array) -> Array:
     for column in np.ascontiguousarray(rows.T):
         total += column * column
     return total
+
+
+def one_or_several(value: Any) -> list[Any]:
+    """Return the items of a list or tuple, or the one value."""
+    single = isinstance(value, str) or not isinstance(value, Sequence)
+    return [value] if single else list(value)
 
 
 def joint_values(name: str, value: ArrayLike, joints: int) -> Array:

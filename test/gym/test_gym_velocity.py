@@ -395,17 +395,20 @@ def unlimited():
 # --- From training to use
 
 
-def test_a_trained_network_runs_outside_of_the_environment(go1, tmp_path):
+@pytest.mark.parametrize(
+    ('layout', 'size'), [('legged_gym', 48), ('unitree_rl_gym', 47), ('mujoco_playground', 48)]
+)
+def test_a_trained_network_runs_outside_of_the_environment(go1, tmp_path, layout, size):
     """A linear network: its actions and motion as a policy of a simulator are those here."""
     random = np.random.default_rng(2)
-    weight = 0.1 * random.normal(size=(48, 12)).astype(np.float32)
+    weight = 0.03 * random.normal(size=(size, 12)).astype(np.float32)
     nodes = [
         helper.make_node('MatMul', ['obs', 'W'], ['product']),
         helper.make_node('Tanh', ['product'], ['actions']),
     ]
     ends = [
-        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ['n', size])
-        for name, size in (('obs', 48), ('actions', 12))
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ['n', length])
+        for name, length in (('obs', size), ('actions', 12))
     ]
     graph = helper.make_graph(
         nodes, 'policy', ends[:1], ends[1:], [numpy_helper.from_array(weight, 'W')]
@@ -414,7 +417,7 @@ def test_a_trained_network_runs_outside_of_the_environment(go1, tmp_path):
         helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8),
         tmp_path / 'net.onnx',
     )
-    env = Env()
+    env = Env(layout=layout)
     description = yaml.safe_dump(env.task.policy_description('net.onnx'))
     (tmp_path / 'policy.yaml').write_text(description)
     policy = load_policy(tmp_path / 'policy.yaml', go1)
