@@ -1,6 +1,7 @@
 """Whole-body controllers: functions of time and state, for use in process or in a node."""
 
 from contact_sim.control._inverse_dynamics import Answer
+from contact_sim.control._policy import BatchPolicy, Policy, load_policy, policy_layouts
 from contact_sim.control._stance import BaseGains, BaseMotion, BaseReference, Stance
 from contact_sim.control._trot import Trot, TrotTuning
 
@@ -9,7 +10,11 @@ __all__ = [
     'BaseGains',
     'BaseMotion',
     'BaseReference',
+    'BatchPolicy',
+    'Policy',
     'Stance',
     'Trot',
     'TrotTuning',
+    'load_policy',
+    'policy_layouts',
 ]
