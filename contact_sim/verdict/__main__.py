@@ -12,6 +12,7 @@ from contact_sim.errors import ContactSimError
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.verdict._decision import Verdict
 from contact_sim.verdict._investigation import verdict
+from contact_sim.verdict._page import subtitle
 
 
 def parser() -> argparse.ArgumentParser:
@@ -62,10 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
 def text(found: Verdict) -> str:
     """Return a verdict for the terminal."""
     lines = ['', found.headline, '', found.statement, '']
-    if found.cause == 'cannot_tell':
-        lines.append(f'  {found.why}')
-    else:
-        lines.append(f'  p = {1.0 - found.confidence:.2g}: {found.why}')
+    lines.append(f'  {subtitle(found)}')
     lines += [f'  {evidence}' for evidence in found.evidence]
     if found.parting is not None:
         lines.append(f'  {found.parting.statement}')
@@ -74,7 +72,7 @@ def text(found: Verdict) -> str:
         again = 'same to the bit' if worst.repeats else 'NOT THE SAME when run again'
         lines.append(f'  fails under {worst.law} with {worst.text} ({again}): {worst.reason}')
     lines += [f'  {note}' for note in found.notes]
-    return '\n'.join([*lines, '', f'wrote {found.page}'])
+    return '\n'.join(lines + ([f'\nwrote {found.page}'] if found.page else []))
 
 
 if __name__ == '__main__':

@@ -37,6 +37,7 @@ from contact_sim.verdict._plan import (
     Factor,
     Row,
     law_of,
+    not_counted,
 )
 from contact_sim.verdict._search import Counterexample
 from contact_sim.verdict._statistics import (
@@ -227,21 +228,6 @@ class Table:
         return [row for row in self.rows if not row['factor']]
 
 
-def not_counted(row: Row) -> str:
-    """Return why a run says nothing about the controller, '' if it does."""
-    law = row['contact_model']
-    if row['outcome'] == 'refused':
-        return f'{law} refused: {row["reason"]}'
-    if row['outcome'] == 'hung':
-        return f'{law}: not counted, it was too slow: {row["reason"]}'
-    if law_of(law) == 'null_space' and not row['success'] and row.get('unsolved', 0) > 0:
-        return (
-            'null_space: not counted where it fails after steps for which it says itself that no '
-            'contact can hold the feet so'
-        )
-    return ''
-
-
 def _case(row: Row) -> tuple[str, str, str]:
     return row['factor'], row['level_text'], row['contact_model']
 
@@ -282,7 +268,8 @@ def decide(rows: Sequence[Row], factors: Sequence[Factor], complete: bool = True
 def _decided(table: Table, factors: Sequence[Factor], complete: bool) -> Verdict:
     stated = table.stated
     if not stated:
-        return Verdict('cannot_tell', 'Nothing can be told yet.', why='no run that counts has ended')
+        why = 'no run that counts has ended'
+        return Verdict('cannot_tell', 'Nothing can be told yet.', why=why)
     wrong = _controller_itself(stated)
     if wrong is not None:
         return wrong
@@ -294,7 +281,7 @@ def _decided(table: Table, factors: Sequence[Factor], complete: bool) -> Verdict
     if solver is not None:
         return solver
     if found.works:
-        return _working(table, factors, found, evidence, complete)
+        return _working(table, factors, found, evidence)
     if found.fails:
         return _failing(table, factors, found, evidence, complete)
     if found.runs < SEEDS:
@@ -314,7 +301,7 @@ def _controller_itself(stated: Sequence[Row]) -> Verdict | None:
     if len(wrong) < len(stated):
         return None
     kind = Counter(row['outcome'] for row in wrong).most_common(1)[0][0]
-    what = {'hung': 'It hangs', 'crashed': 'It ends its process'}.get(kind, 'It raises')
+    what = {'hung': 'It hangs', 'crashed': 'It ends its process'}.get(kind, 'It fails by itself')
     statement = f'{what} in every run: {wrong[0]["reason"]}'
     found = rate(0, len(wrong))
     return Verdict(
@@ -327,11 +314,7 @@ def _controller_itself(stated: Sequence[Row]) -> Verdict | None:
 
 
 def _working(
-    table: Table,
-    factors: Sequence[Factor],
-    exact: Rate,
-    evidence: tuple[Evidence, ...],
-    complete: bool,
+    table: Table, factors: Sequence[Factor], exact: Rate, evidence: tuple[Evidence, ...]
 ) -> Verdict:
     others = {law: table.rate(law) for law in table.laws() if not is_exact(law)}
     failing = [law for law, found in others.items() if found.fails]
@@ -366,8 +349,8 @@ def _working(
         for level in factor.levels
         if not table.case(law, factor.name, level)
     ]
-    if missing or not complete:
-        why = 'too few runs: none yet at ' + ', '.join(missing[:4]) if missing else 'runs to come'
+    if missing:
+        why = f'too few runs: {len(missing)} values were not tried yet, the first {missing[0]}'
         return Verdict('cannot_tell', 'It worked in every run so far.', why=why,
                        evidence=evidence)  # fmt: skip
     everywhere = rate_of(table.rows)
@@ -508,10 +491,11 @@ def _failing(
     for name, level, found in remedies:
         if found.works or (found.runs >= SEEDS and p_of_difference(found, exact) < ALPHA):
             return _remedied(table, factors, (name, level, found), exact, evidence, quantity)
-    some = [(name, level, found) for name, level, found in remedies if found.successes]
+    some = [x for x in remedies if 2 * x[2].successes >= x[2].runs or x[2].runs < SEEDS]
+    some = [x for x in some if x[2].successes]
     if some:
         name, level, found = some[0]
-        why = f'too few runs: {found} with another {name} ({level:g})'
+        why = f'too few runs: {found} at {_label(factors, name)} {level:g}'
         return Verdict('cannot_tell', 'It fails in the stated case.', why=why, evidence=evidence)
     if not complete and not remedies:
         return Verdict('cannot_tell', 'It failed in every run so far.', why='runs to come',
@@ -531,13 +515,12 @@ def _failing(
     ) if failed else Verdict('cannot_tell', statement, evidence=evidence)  # fmt: skip
 
 
-def _remedies(
-    table: Table, factors: Sequence[Factor], law: str
-) -> list[tuple[str, float, Rate]]:
+def _remedies(table: Table, factors: Sequence[Factor], law: str) -> list[tuple[str, float, Rate]]:
     """Return (factor, level, rate) of what was tried to make a failing case work."""
-    found: list[tuple[str, float, Rate]] = []
-    for name in (OWN_DELAY, *(factor.name for factor in factors)):
-        found += [(name, x, table.rate(law, name, x)) for x in table.levels(name, law)]
+    found = [(OWN_DELAY, x, table.rate(law, OWN_DELAY, x)) for x in table.levels(OWN_DELAY, law)]
+    for f in factors:
+        better = [x for x in table.levels(f.name, law) if f.distance(x) < 0.0]
+        found += [(f.name, x, table.rate(law, f.name, x)) for x in better]
     return found
 
 
@@ -552,7 +535,7 @@ def _remedied(
     """Return the verdict on a controller that works once one factor is better than stated."""
     name, level, found = remedy
     p = p_of_difference(found, exact)
-    test = f'Fisher\'s exact test of {exact} against {found}'
+    test = f"Fisher's exact test of {exact} against {found}"
     band = f'First leaves its band: {_quantity_text(quantity)}.'
     if name == OWN_DELAY:
         return Verdict(
@@ -591,8 +574,8 @@ def _contact_law(
     pooled = rate_of([row for law in suspects for row in table.case(law)])
     p = p_of_difference(exact, pooled)
     names, what = ' and '.join(suspects), ARTEFACTS.get(residual, ('', ''))
-    plural = '' if len(suspects) == 1 else 'each '
-    does = f', {plural}of which {what[1]}' if residual else ''
+    each = 'which' if len(suspects) == 1 else 'each of which'
+    does = f', {each} {what[1]}' if residual else ''
     where = _first_broken(table, suspects, residual)
     if works_there:
         statement = (
@@ -660,6 +643,7 @@ def _broken(row: Row, residual: str) -> bool:
 
 def _larger(inside: Sequence[Row], outside: Sequence[Row], residual: str) -> float:
     """Return the probability that a run inside has the larger residual, ties count half."""
+
     def measure(row: Row) -> float:
         value = float(row.get(MEASURES[residual], math.nan))
         value = float(row.get(f'{residual}_max', 0.0)) if math.isnan(value) else value
@@ -816,4 +800,3 @@ def _with_tables(
         verdict, notes=notes, rows=tuple(rows), effects=effects_of(table, factors),
         margins=margins_of(table, factors),
     )  # fmt: skip
-

@@ -64,9 +64,12 @@ COMPILING = 900.0
 """Wall time that compiling may take besides [s]."""
 SEARCH_SHARE = 0.5
 """Of the budget, for the search, where one is wanted."""
-RESERVE = 0.06
-"""Of the budget, kept for the page and the parting."""
 UNITS = {'s': 1.0, 'sec': 1.0, 'm': 60.0, 'min': 60.0, 'h': 3600.0}
+
+
+def reserve_of(budget: float) -> float:
+    """Return the part of a budget that is kept for the parting and the page [s]."""
+    return min(max(0.06 * budget, 8.0), 0.3 * budget)
 
 
 def seconds_of(budget: str | float) -> float:
@@ -150,6 +153,7 @@ class Investigator:
         progress: Callable[[str], None] | None,
     ) -> None:
         self._begin, self._budget = time.monotonic(), budget
+        self._end = self._begin + budget - reserve_of(budget)
         names = laws_in_order(laws)
         if not names:
             raise InvalidInput('laws = []: expected the name of a contact model')
@@ -211,11 +215,10 @@ class Investigator:
     def result(self) -> Verdict:
         """Run until all is known, time is up or Ctrl-C; return the verdict."""
         rows_file = (self._folder / 'rows.jsonl').open('w', encoding='utf-8')
-        share = SEARCH_SHARE if self._search else 1.0 - RESERVE
         finished = 'everything that was wanted has been run'
         with self._runner, rows_file:
             try:
-                until = self._begin + share * self._budget
+                until = self._end - (SEARCH_SHARE * self._budget if self._search else 0.0)
                 for row in self._runner.rows(lambda: self._next(until)):
                     self._rows.append(row)
                     rows_file.write(json.dumps(as_json(row)) + '\n')
@@ -248,9 +251,10 @@ class Investigator:
         return run, self._folder / 'runs' / ('-'.join(filter(None, parts)) + '.npz')
 
     def _hopeless(self) -> bool:
-        """Whether the controller hangs or dies whatever is run."""
-        wrong = [row for row in self._rows if row['outcome'] in ('hung', 'crashed')]
-        return len(wrong) >= 2 and len(wrong) == len(self._rows)
+        """Whether the controller hangs, dies or raises whatever is run."""
+        ends = [row['outcome'] for row in self._rows]
+        enough = 2 if {'hung', 'crashed'}.intersection(ends) else 4
+        return len(ends) >= enough and set(ends) <= set(OF_ITSELF)
 
     def _check_first(self) -> None:
         """Raise where nothing can be run at all."""
@@ -344,7 +348,7 @@ class Investigator:
                 self._progress(f'where runs part is not known: {error}')
 
     def _pair(self) -> tuple[tuple[Run, Run], tuple[str, str]] | None:
-        s, table = self._settings, Table(self._rows)
+        s, table, found = self._settings, Table(self._rows), self._verdict(complete=False)
         stated = [row for row in table.stated if row['seed'] == s.nominal.seed]
         right = [row['contact_model'] for row in stated if row['success']]
         wrong = [row['contact_model'] for row in stated if not row['success']]
@@ -353,11 +357,12 @@ class Investigator:
             other = next((law for law in wrong if is_exact(law)), wrong[0])
             return (s.run(one), s.run(other)), (one, other)
         law = s.reference
-        for factor in s.factors:
+        factor = s.factor(found.factor)
+        if factor is not None and factor.name != 'time_step':
             for level in sorted(table.levels(factor.name, law), key=factor.distance):
                 case = table.case(law, factor.name, level)
                 first = [row for row in case if row['seed'] == s.nominal.seed]
-                if factor.name != 'time_step' and first and right and not first[0]['success']:
+                if first and right and not first[0]['success']:
                     name = f'{factor.label} {factor.text(level)}'
                     return (s.run(law), s.run(law, 0, factor.name, level)), ('as stated', name)
         return None
@@ -367,9 +372,8 @@ class Investigator:
         s, table = self._settings, Table(self._rows)
         works = [law for law in s.laws if 2 * (r := table.rate(law)).successes > r.runs]
         factors = [factor for factor in s.factors if factor.name in DISTURBANCES]
-        end = self._begin + (1.0 - RESERVE) * self._budget
         for place, law in enumerate(works):
-            left = end - time.monotonic()
+            left = self._end - time.monotonic()
             if left <= 0.0:
                 return
             until = time.monotonic() + left / (len(works) - place)

@@ -65,8 +65,8 @@ def draw(verdict: Verdict, factors: Sequence[Factor], about: Investigation) -> A
         figure = plt.figure(figsize=(13.0, height))
         top = 1.0 - 1.15 / height
         grid = figure.add_gridspec(
-            2 if parting else 1, 3, width_ratios=(1.0, 1.5, 0.8), wspace=0.62, hspace=0.45,
-            left=0.115, right=0.975, top=top, bottom=0.55 / height,
+            2 if parting else 1, 3, width_ratios=(1.0, 1.5, 0.8), wspace=0.72, hspace=0.45,
+            left=0.115, right=0.945, top=top, bottom=0.55 / height,
             height_ratios=(0.36 * rows, 1.3) if parting else (1.0,),
         )  # fmt: skip
         draw_laws(figure.add_subplot(grid[0, 0]), table, laws)
@@ -87,7 +87,8 @@ def subtitle(verdict: Verdict) -> str:
     if verdict.cause == 'cannot_tell':
         return f'{verdict.why}; {len(verdict.rows)} runs'
     p = 1.0 - verdict.confidence
-    return f'p = {p:.2g}: {verdict.why}; {len(verdict.rows)} runs'
+    test = f'p = {p:.2g}: ' if p > 0.0 else ''
+    return f'{test}{verdict.why}; {len(verdict.rows)} runs'
 
 
 def draw_laws(axes: Any, table: Table, laws: Sequence[str]) -> None:
@@ -108,7 +109,7 @@ def draw_laws(axes: Any, table: Table, laws: Sequence[str]) -> None:
 
 def may(law: str) -> str:
     """Return in a word or two which laws of contact a model may break."""
-    short = {'slip': 'creeps', 'force_at_distance': 'glides', 'cone': 'pulls',
+    short = {'slip': 'creeps', 'force_at_distance': 'glides', 'cone': 'exceeds the cone',
              'penetration': 'sinks'}  # fmt: skip
     return ', '.join(short[residual] for residual in breaks(law)) or 'pyramid'
 
@@ -245,9 +246,7 @@ $sections
 """)
 
 
-def write(
-    verdict: Verdict, factors: Sequence[Factor], about: Investigation, folder: Path
-) -> Path:
+def write(verdict: Verdict, factors: Sequence[Factor], about: Investigation, folder: Path) -> Path:
     """Write verdict.html and verdict.png in a folder; return the page.
 
     Each file is complete at any time: it replaces the one before.
@@ -430,7 +429,7 @@ def counterexamples_table(verdict: Verdict) -> str:
 def failures_table(verdict: Verdict) -> str:
     """Return failed runs with a recording, and the command that shows each."""
     failed = [row for row in verdict.rows if not row['success'] and row.get('recording')]
-    failed.sort(key=lambda row: (row['factor'] != verdict.factor and bool(row['factor'])))
+    failed.sort(key=lambda row: row['factor'] != verdict.factor and bool(row['factor']))
     rows = [
         (
             row['factor'] or 'as stated', row['level_text'], row['contact_model'],

@@ -1,4 +1,4 @@
-"""Where two runs part that differ in one thing: the first step, what differs, and the residuals."""
+"""Where two runs part that differ in one thing: the first step, what differs, residuals."""
 
 from __future__ import annotations
 

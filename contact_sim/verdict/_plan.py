@@ -58,14 +58,19 @@ class Factor:
     """Values that are tried where the stated case fails, from the nearest on."""
     reach: float
     """Farthest value that the search for margins tries."""
+    resolution: float = 0.0
+    """Values are whole multiples of it; 0: any."""
 
     def distance(self, value: float) -> float:
         """Return how far a value is from the nominal one, 1 at `reach`, negative for better."""
         return (value - self.nominal) / (self.reach - self.nominal)
 
     def at(self, distance: float) -> float:
-        """Return the value at a distance."""
-        return self.nominal + distance * (self.reach - self.nominal)
+        """Return the value at a distance, to four digits."""
+        value = self.nominal + distance * (self.reach - self.nominal)
+        if self.resolution > 0.0:
+            value = self.resolution * round(value / self.resolution)
+        return float(f'{value:.4g}')
 
     def text(self, value: float) -> str:
         """Return a value with its unit."""
@@ -86,18 +91,18 @@ def factors_of(nominal: Trial, mass: float, friction: float) -> tuple[Factor, ..
         Factor('time_step', 'integration', 'time step', 'ms', 1e3, h,
                (2.0 * h, 5.0 * h), (0.5 * h, 0.25 * h), 10.0 * h),
         Factor('delay', 'latency', 'delay of commands', 'ms', 1e3, 0.0,
-               (0.005, 0.01, 0.02), (), 0.1),
-        Factor('noise', 'sensing', 'noise of the measured state', 'times the standard noise', 1.0,
+               (0.005, 0.01, 0.02), (), 0.1, h),
+        Factor('noise', 'sensing', 'noise of the state', 'times the standard', 1.0,
                0.0, (1.0, 2.0), (), 10.0),
         Factor('friction', 'conditions', 'friction', '', 1.0, mu,
                (0.75 * mu, 0.5 * mu), (1.25 * mu, 1.75 * mu), 0.05 * mu),
-        Factor('mass_scale', 'conditions', 'mass', 'times that of the robot', 1.0, 1.0,
+        Factor('mass_scale', 'conditions', 'mass', "times the robot's", 1.0, 1.0,
                (1.1, 1.2), (0.9, 0.75), 2.0),
         Factor('push', 'conditions', 'push', 'N s', 1.0, 0.0, (pushes[0], pushes[1]), (),
                pushes[2]),
-        Factor('roughness', 'conditions', 'roughness of the ground', 'mm', 1e3, 0.0,
+        Factor('roughness', 'conditions', 'rough ground', 'mm', 1e3, 0.0,
                (0.002, 0.005), (), 0.03),
-        Factor('start', 'conditions', 'change of the start', 'times the standard change', 1.0, 0.0,
+        Factor('start', 'conditions', 'change of the start', 'times the standard', 1.0, 0.0,
                (0.5, 1.0), (), 5.0),
     )  # fmt: skip
 
@@ -184,7 +189,7 @@ class Settings:
         trial = replace(self.nominal, contact_model=law, seed=self.nominal.seed + seed)
         if parameters:
             trial = replace(trial, parameters=parameters)
-        values: dict[str, float] = {'friction': self.friction, 'mass_scale': trial.mass_scale}
+        values: dict[str, Any] = {'friction': self.friction, 'mass_scale': trial.mass_scale}
         controller = self.variants.get((factor, level), '') if not isinstance(level, str) else ''
         if controller:
             trial = replace(trial, controller=controller)
@@ -216,10 +221,12 @@ def candidates(settings: Settings, rows: Sequence[Row]) -> Iterator[Run]:
     for name in s.laws:
         yield s.run(name)
     known = Outcomes(rows)
-    works = known.mostly(True, '', '', law)
+    works = known.clearly('', '', law)
     yield from _spread(s, law, s.seeds)
     if works is False:
         yield from _remedies(s, known)
+    elif known.mixed('', '', law):
+        yield from _spread(s, law, s.most_seeds)
     if known.laws_differ():
         for name in s.laws:
             yield from _spread(s, name, s.seeds)
@@ -235,21 +242,22 @@ def candidates(settings: Settings, rows: Sequence[Row]) -> Iterator[Run]:
     # cases that ended otherwise than the stated one: more seeds, then the limit
     for factor in s.factors:
         for level in known.levels(factor.name, law):
-            if works is not None and known.mostly(not works, factor.name, level, law):
+            if works and known.mostly(False, factor.name, level, law):
                 for seed in range(1, s.seeds):
                     yield s.run(law, seed, factor.name, level)
     if known.unsolved() and law in MORE_ITERATIONS:
         for seed in range(s.seeds):
             yield s.run(law, seed, SOLVER, 1.0, MORE_ITERATIONS[law])
-    for factor in s.factors:
-        yield from _refinements(s, known, factor)
+    if works:
+        for factor in s.factors:
+            yield from _refinements(s, known, factor)
     for name in s.laws:
         yield from _spread(s, name, s.seeds)
-    for factor in s.factors:
+    for factor in s.factors if works else ():
         for level in factor.levels:
             for seed in range(1, s.seeds):
                 yield s.run(law, seed, factor.name, level)
-    for other in s.laws[1:3]:
+    for other in s.laws[1:3] if works else ():
         for factor in s.factors:
             for level in factor.levels[-1:]:
                 yield s.run(other, 0, factor.name, level)
@@ -304,9 +312,35 @@ def _refinements(s: Settings, known: Outcomes, factor: Factor) -> Iterator[Run]:
     below = [x for x in worked if factor.distance(x) < factor.distance(high)]
     low = max(below, key=factor.distance, default=factor.nominal)
     done = len(ends) - len(factor.levels)
-    if done < REFINEMENTS:
-        middle = 0.5 * (low + high)
-        yield s.run(law, 0, factor.name, float(f'{middle:.4g}'))
+    middle = factor.at(0.5 * (factor.distance(low) + factor.distance(high)))
+    if done < REFINEMENTS and middle not in (low, high):
+        yield s.run(law, 0, factor.name, middle)
+
+
+def law_of(name: str) -> str:
+    """Return the contact model of a name, which may be that of a preset."""
+    if name in MAY_BREAK:
+        return name
+    import contact_sim
+
+    presets: Mapping[str, Any] = getattr(contact_sim, 'presets', dict)()
+    model = presets[name].model if name in presets else None
+    return str(getattr(model, 'name', name))
+
+
+def not_counted(row: Row) -> str:
+    """Return why a run says nothing about the controller, '' if it does."""
+    law = row['contact_model']
+    if row['outcome'] == 'refused':
+        return f'{law} refused: {row["reason"]}'
+    if row['outcome'] == 'hung':
+        return f'{law}: not counted, it was too slow: {row["reason"]}'
+    if law_of(law) == 'null_space' and not row['success'] and row.get('unsolved', 0) > 0:
+        return (
+            'null_space: not counted where it fails after steps for which it says itself that no '
+            'contact can hold the feet so'
+        )
+    return ''
 
 
 class Outcomes:
@@ -317,7 +351,7 @@ class Outcomes:
         self._levels: dict[tuple[str, str], dict[float, None]] = {}
         self._unsolved = False
         for row in rows:
-            if row['outcome'] == 'refused':
+            if not_counted(row):
                 continue
             factor, level, law, _ = key_of(row)
             self._of.setdefault((factor, level, law), []).append(bool(row['success']))
@@ -331,6 +365,16 @@ class Outcomes:
         if not ended:
             return None
         return 2 * sum(x is success for x in ended) >= len(ended)
+
+    def clearly(self, factor: str, level: float | str, law: str) -> bool | None:
+        """Return whether nearly all runs of a case work; None where they are mixed, or none."""
+        ended = self._of.get((factor, str(level), law), [])
+        share = sum(ended) / len(ended) if ended else 0.5
+        return True if share > 0.75 else False if share < 0.25 else None
+
+    def mixed(self, factor: str, level: float | str, law: str) -> bool:
+        """Whether a case sometimes works and sometimes fails."""
+        return len(set(self._of.get((factor, str(level), law), []))) == 2
 
     def levels(self, factor: str, law: str) -> list[float]:
         """Return the levels of a factor that were run."""
@@ -359,14 +403,3 @@ def next_run(settings: Settings, rows: Sequence[Row], pending: set[Key]) -> Run 
         if (run.factor, str(run.level), trial.contact_model, trial.seed) not in pending:
             return run
     return None
-
-
-def law_of(name: str) -> str:
-    """Return the contact model of a name, which may be that of a preset."""
-    if name in MAY_BREAK:
-        return name
-    import contact_sim
-
-    presets = getattr(contact_sim, 'presets', dict)()
-    model = presets[name].model if name in presets else None
-    return str(getattr(model, 'name', name))

@@ -61,6 +61,11 @@ def hung(trial: Trial, limit: float) -> dict[str, Any]:
     return failed_row(trial, 'hung', why, 'controller', limit)
 
 
+def ignore_interrupts() -> None:
+    """Leave Ctrl-C to the process that has started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 class Runner:
     """Runs trials, side by side in `jobs` processes, or in this one if `jobs` is 1.
 
@@ -158,7 +163,7 @@ class Runner:
             # loky starts its processes from nothing: no copies of threads, no __main__ guard
             from joblib.externals.loky import ProcessPoolExecutor
 
-            self._pool = ProcessPoolExecutor(self.jobs)
+            self._pool = ProcessPoolExecutor(self.jobs, initializer=ignore_interrupts)
         return self._pool
 
     def call(self, function: Callable[..., Any], *arguments: Any, otherwise: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,9 @@ Evaluate = Callable[[Sequence[Trial]], Sequence[Row]]
 
 def disturbed(nominal: Trial, factors: Sequence[Factor], point: Sequence[float]) -> Trial:
     """Return the trial at a point."""
-    values = {f.name: f.at(x) for f, x in zip(factors, point, strict=True) if x != 0.0}
+    values: dict[str, Any] = {
+        f.name: f.at(x) for f, x in zip(factors, point, strict=True) if x != 0.0
+    }
     return replace(nominal, **values)
 
 
@@ -135,8 +138,9 @@ def smallest_failure(
                 best = np.array(point)
         return [seen.get(tuple(float(f'{x:.4g}') for x in p), False) for p in points]
 
-    single = [np.eye(n)[k] * limits[f.name] for k, f in enumerate(factors) if f.name in limits]
-    fails(single)
+    for k, factor in enumerate(factors):
+        if factor.name in limits and (best is None or limits[factor.name] < np.linalg.norm(best)):
+            best = np.eye(n)[k] * limits[factor.name]
     start = np.array([0.5 * limits.get(factor.name, 0.5) for factor in factors])
     strategy = cma.CMAEvolutionStrategy(
         start, SPREAD,

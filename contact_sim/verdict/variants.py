@@ -126,8 +126,9 @@ def copied(controller: Any, *shared: Any) -> Any:
 def declared_delay(target: Any) -> float | None:
     """Return the attribute `delay` of a controller [s], None if it has none."""
     value = getattr(target, 'delay', None)
-    usable = isinstance(value, int | float) and math.isfinite(value) and value >= 0.0
-    return float(value) if usable else None
+    if not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+        return None
+    return float(value)
 
 
 @checked
@@ -157,8 +158,8 @@ def own_delay(trial: Trial) -> float:
         for k in range(round(LONGEST / h) + 1):
             time = sim.time + k * h
             answers = one.effort(time, q, v), other.effort(time, *changed)
-            efforts = [prepared.effort(answer, q, v) for answer in answers]
-            if not np.array_equal(*efforts):
+            first, second = (prepared.effort(answer, q, v) for answer in answers)
+            if not np.array_equal(first, second):
                 return k * h
     except Exception:  # code of the user may raise anything; then nothing is known
         return 0.0
