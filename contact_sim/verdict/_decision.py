@@ -520,6 +520,7 @@ def _remedies(table: Table, factors: Sequence[Factor], law: str) -> list[tuple[s
     found = [(OWN_DELAY, x, table.rate(law, OWN_DELAY, x)) for x in table.levels(OWN_DELAY, law)]
     for f in factors:
         better = [x for x in table.levels(f.name, law) if f.distance(x) < 0.0]
+        better.sort(key=f.distance, reverse=True)  # from the nearest on
         found += [(f.name, x, table.rate(law, f.name, x)) for x in better]
     return found
 
@@ -572,7 +573,17 @@ def _contact_law(
                       if law not in {e.text.split()[-1] for e in evidence})  # fmt: skip
     evidence += tuple(cured)
     pooled = rate_of([row for law in suspects for row in table.case(law)])
-    p = p_of_difference(exact, pooled)
+    # the suspects were chosen among all laws: as many chances to differ (Bonferroni)
+    compared = max(len(shown), 1)
+    p = min(compared * p_of_difference(exact, pooled), 1.0)
+    if p >= ALPHA:
+        why = (
+            f'too few runs: {pooled} under {" and ".join(suspects)} against {exact} under the '
+            f'exact laws, p = {p:.2g} for {compared} laws'
+        )
+        word = 'works' if works_there else 'fails'
+        return Verdict('cannot_tell', f'It {word} so far under {" and ".join(suspects)} only.',
+                       why=why, evidence=evidence)  # fmt: skip
     names, what = ' and '.join(suspects), ARTEFACTS.get(residual, ('', ''))
     each = 'which' if len(suspects) == 1 else 'each of which'
     does = f', {each} {what[1]}' if residual else ''
@@ -597,7 +608,7 @@ def _contact_law(
     quantity = _first_quantity(table.stated)
     return Verdict(
         'contact_law', f'{statement} {REALITY[residual]} {side}'.rstrip(), 1.0 - p,
-        f'Fisher\'s exact test of {exact} against {pooled}', 'contact_model',
+        f"Fisher's exact test of {exact} against {pooled}, for {compared} laws", 'contact_model',
         residual=residual, artefact=works_there, quantity=quantity, evidence=evidence,
         notes=tuple(reasons),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -215,11 +215,21 @@ def laws_in_order(laws: Sequence[str] | None = None) -> tuple[str, ...]:
 # --- The order of the runs
 
 
-def candidates(settings: Settings, rows: Sequence[Row]) -> Iterator[Run]:
+class Wanted(NamedTuple):
+    """Arguments of `Settings.run`."""
+
+    law: str
+    seed: int = 0
+    factor: str = ''
+    level: float | str = ''
+    parameters: tuple[tuple[str, float | str], ...] = ()
+
+
+def candidates(settings: Settings, rows: Sequence[Row]) -> Iterator[Wanted]:
     """Yield the runs that are wanted, most informative first; the rows say what is known."""
     s, law = settings, settings.reference
     for name in s.laws:
-        yield s.run(name)
+        yield Wanted(name)
     known = Outcomes(rows)
     works = known.clearly('', '', law)
     yield from _spread(s, law, s.seeds)
@@ -231,23 +241,24 @@ def candidates(settings: Settings, rows: Sequence[Row]) -> Iterator[Run]:
         for name in s.laws:
             yield from _spread(s, name, s.seeds)
         yield from _cures(s, known)
+        yield from _confirmations(s, known)
     early = ('time_step', 'delay', 'noise')
     late = tuple(factor.name for factor in s.factors if factor.name not in early)
     for group in (early, late):
         for factor in s.factors:
             if factor.name in group and works is not False:
                 for level in factor.levels:
-                    yield s.run(law, 0, factor.name, level)
+                    yield Wanted(law, 0, factor.name, level)
         yield from _loops(s, known)
     # cases that ended otherwise than the stated one: more seeds, then the limit
     for factor in s.factors:
         for level in known.levels(factor.name, law):
             if works and known.mostly(False, factor.name, level, law):
                 for seed in range(1, s.seeds):
-                    yield s.run(law, seed, factor.name, level)
+                    yield Wanted(law, seed, factor.name, level)
     if known.unsolved() and law in MORE_ITERATIONS:
         for seed in range(s.seeds):
-            yield s.run(law, seed, SOLVER, 1.0, MORE_ITERATIONS[law])
+            yield Wanted(law, seed, SOLVER, 1.0, MORE_ITERATIONS[law])
     if works:
         for factor in s.factors:
             yield from _refinements(s, known, factor)
@@ -256,21 +267,21 @@ def candidates(settings: Settings, rows: Sequence[Row]) -> Iterator[Run]:
     for factor in s.factors if works else ():
         for level in factor.levels:
             for seed in range(1, s.seeds):
-                yield s.run(law, seed, factor.name, level)
+                yield Wanted(law, seed, factor.name, level)
     for other in s.laws[1:3] if works else ():
         for factor in s.factors:
             for level in factor.levels[-1:]:
-                yield s.run(other, 0, factor.name, level)
+                yield Wanted(other, 0, factor.name, level)
     for name in s.laws:
         yield from _spread(s, name, s.most_seeds)
 
 
-def _spread(s: Settings, law: str, seeds: int) -> Iterator[Run]:
+def _spread(s: Settings, law: str, seeds: int) -> Iterator[Wanted]:
     for seed in range(1, seeds):
-        yield s.run(law, seed)
+        yield Wanted(law, seed)
 
 
-def _remedies(s: Settings, known: Outcomes) -> Iterator[Run]:
+def _remedies(s: Settings, known: Outcomes) -> Iterator[Wanted]:
     """Yield what may make a failing case work."""
     law = s.reference
     wanted: list[tuple[str, float]] = [key for key in s.variants if key[0] == OWN_DELAY]
@@ -278,28 +289,36 @@ def _remedies(s: Settings, known: Outcomes) -> Iterator[Run]:
     for seed in range(s.seeds):
         for name, level in wanted:
             if seed == 0 or known.mostly(True, name, level, law):
-                yield s.run(law, seed, name, level)
+                yield Wanted(law, seed, name, level)
 
 
-def _cures(s: Settings, known: Outcomes) -> Iterator[Run]:
+def _cures(s: Settings, known: Outcomes) -> Iterator[Wanted]:
     """Yield laws that end otherwise than the reference, with one artefact taken out of them."""
     right = known.mostly(True, '', '', s.reference)
     for residual, laws in CURES.items():
         for law, parameters in laws.items():
             if law in s.laws and known.mostly(not right, '', '', law):
                 for seed in range(s.seeds):
-                    yield s.run(law, seed, WITHOUT, residual, parameters)
+                    yield Wanted(law, seed, WITHOUT, residual, parameters)
 
 
-def _loops(s: Settings, known: Outcomes) -> Iterator[Run]:
+def _confirmations(s: Settings, known: Outcomes) -> Iterator[Wanted]:
+    """Yield as many more runs of the reference and of each law that ends otherwise."""
+    right = known.clearly('', '', s.reference)
+    others = [law for law in s.laws if right is not None and known.clearly('', '', law) != right]
+    for law in (s.reference, *others) if others else ():
+        yield from _spread(s, law, min(2 * s.seeds, s.most_seeds))
+
+
+def _loops(s: Settings, known: Outcomes) -> Iterator[Wanted]:
     """Yield the stated case with commands held as long as a time step at which it fails."""
     for name, level in s.variants:
         if name == LOOP and known.mostly(False, 'time_step', level, s.reference):
             for seed in range(s.seeds):
-                yield s.run(s.reference, seed, LOOP, level)
+                yield Wanted(s.reference, seed, LOOP, level)
 
 
-def _refinements(s: Settings, known: Outcomes, factor: Factor) -> Iterator[Run]:
+def _refinements(s: Settings, known: Outcomes, factor: Factor) -> Iterator[Wanted]:
     """Yield the middle of the value that works and the one that fails, until it is known."""
     law = s.reference
     ends = {level: known.mostly(True, factor.name, level, law)
@@ -314,7 +333,7 @@ def _refinements(s: Settings, known: Outcomes, factor: Factor) -> Iterator[Run]:
     done = len(ends) - len(factor.levels)
     middle = factor.at(0.5 * (factor.distance(low) + factor.distance(high)))
     if done < REFINEMENTS and middle not in (low, high):
-        yield s.run(law, 0, factor.name, middle)
+        yield Wanted(law, 0, factor.name, middle)
 
 
 def law_of(name: str) -> str:
@@ -398,8 +417,9 @@ def next_run(settings: Settings, rows: Sequence[Row], pending: set[Key]) -> Run 
         rows: of the runs so far.
         pending: keys of the runs that were begun, ended or not.
     """
-    for run in candidates(settings, rows):
-        trial = run.trial
-        if (run.factor, str(run.level), trial.contact_model, trial.seed) not in pending:
-            return run
+    first = settings.nominal.seed
+    for wanted in candidates(settings, rows):
+        key = wanted.factor, str(wanted.level), wanted.law, first + wanted.seed
+        if key not in pending:
+            return settings.run(*wanted)
     return None
