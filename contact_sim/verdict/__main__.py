@@ -33,6 +33,9 @@ def parser() -> argparse.ArgumentParser:
         help='look for the smallest disturbance under which it fails')  # fmt: skip
     add('--laws', nargs='+', metavar='LAW',
         help='contact laws, default: all of ' + ' '.join(contact_models()))  # fmt: skip
+    add('--factors', nargs='*', metavar='FACTOR',
+        help='what is varied besides the law, default: time_step delay noise friction mass_scale '
+        'push roughness start')  # fmt: skip
     add('--seconds', type=float, metavar='S', help='simulated time of a run [s]')
     add('--seeds', type=int, default=12, metavar='N', help='largest number of runs of a case')
     add('--seed', type=int, default=0, metavar='N', help='of everything random')
@@ -50,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         found = verdict(
             options.controller, options.robot, options.scenario, options.budget, options.output,
-            options.laws, options.seeds, options.seconds, options.seed, options.jobs,
+            options.laws, options.factors, options.seeds, options.seconds, options.seed, options.jobs,
             options.search, lambda line: print(line, flush=True),
         )  # fmt: skip
     except ContactSimError as error:

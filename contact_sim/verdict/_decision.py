@@ -445,9 +445,11 @@ def _factor_fails(
 
 def _loop_text(table: Table, law: str, level: float) -> str:
     """Return what the loop has to do with it: its commands are held for a whole step, too."""
-    held = table.rate(law, LOOP, level)
-    if not held.runs:
+    levels = [x for x in table.levels(LOOP, law) if x >= level]
+    if not levels:
         return ''
+    level = min(levels)
+    held = table.rate(law, LOOP, level)
     if held.share < 0.5:
         return (
             f' A loop of {1e3 * level:g} ms with small steps of the physics fails as well '

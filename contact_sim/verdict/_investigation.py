@@ -18,7 +18,7 @@ from contact_sim._validation import check_unique, checked, count
 from contact_sim.campaign import Trial, run_trial, scenario_of
 from contact_sim.campaign._trial import robot_of
 from contact_sim.contact_models import as_contact_model
-from contact_sim.errors import ContactSimError, InvalidInput, shown
+from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, shown
 from contact_sim.precompile import DONE
 from contact_sim.verdict import _page
 from contact_sim.verdict._decision import (
@@ -100,6 +100,7 @@ def verdict(
     budget: str | float = '5min',
     output: str | Path | None = None,
     laws: Sequence[str] | None = None,
+    factors: Sequence[str] | None = None,
     seeds: int = MOST_SEEDS,
     seconds: float | None = None,
     seed: int = 0,
@@ -116,6 +117,8 @@ def verdict(
         budget: wall time, as text with a unit or in seconds.
         output: folder for page, figure, rows and recordings; None: a temporary one, without page.
         laws: names of contact models; None: all.
+        factors: what is varied besides: time_step, delay, noise, friction, mass_scale, push,
+            roughness, start; None: all.
         seeds: largest number of runs of a case.
         seconds: simulated time of a run [s]; None: that of the scenario.
         seed: of everything random.
@@ -129,8 +132,8 @@ def verdict(
             values that are not allowed.
     """
     return Investigator(
-        controller, robot, scenario, seconds_of(budget), output, laws, seeds, seconds, seed, jobs,
-        search, progress,
+        controller, robot, scenario, seconds_of(budget), output, laws, factors, seeds, seconds,
+        seed, jobs, search, progress,
     ).result()  # fmt: skip
 
 
@@ -145,6 +148,7 @@ class Investigator:
         budget: float,
         output: str | Path | None,
         laws: Sequence[str] | None,
+        factors: Sequence[str] | None,
         seeds: int,
         seconds: float | None,
         seed: int,
@@ -172,15 +176,21 @@ class Investigator:
         self._folder = Path(tempfile.mkdtemp(prefix='verdict-') if output is None else output)
         self._make_folder()
         nominal = Trial(controller, robot, scenario, seconds=seconds, seed=seed)
-        factors = factors_of(nominal, model.total_mass, chosen.friction)
+        varied = factors_of(nominal, model.total_mass, chosen.friction)
+        known = [factor.name for factor in varied]
+        for name in factors or ():
+            if name not in known:
+                raise UnknownName('factor', name, known)
+        if factors is not None:
+            varied = tuple(factor for factor in varied if factor.name in factors)
         variants = {
             (LOOP, level): written(self._folder / 'controllers', Held, controller, level)
-            for factor in factors if factor.name == 'time_step'
+            for factor in varied if factor.name == 'time_step'
             for level in factor.levels
         }  # fmt: skip
         most = count('seeds', seeds, 1000)
         self._settings = Settings(
-            nominal, names, factors, chosen.friction, variants, min(SEEDS, most), most
+            nominal, names, varied, chosen.friction, variants, min(SEEDS, most), most
         )
         self._search, self._progress = search, progress
         self._rows: list[Row] = []

@@ -61,6 +61,11 @@ def hung(trial: Trial, limit: float) -> dict[str, Any]:
     return failed_row(trial, 'hung', why, 'controller', limit)
 
 
+def ready(seconds: float) -> None:
+    """Do nothing for a moment, in a process that has loaded everything."""
+    time.sleep(seconds)
+
+
 def ignore_interrupts() -> None:
     """Leave Ctrl-C to the process that has started this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -115,7 +120,8 @@ class Runner:
                     more = False
                     break
                 run, path = chosen
-                future = self._executor().submit(run_limited, run.trial, path, self.limit)
+                pool = self._executor()
+                future = pool.submit(run_limited, run.trial, path, self.limit)
                 running[future] = run, time.monotonic()
             if not running:
                 return
@@ -164,6 +170,8 @@ class Runner:
             from joblib.externals.loky import ProcessPoolExecutor
 
             self._pool = ProcessPoolExecutor(self.jobs, initializer=ignore_interrupts)
+            # the limit of a trial does not count the start of its process
+            list(self._pool.map(ready, [0.1] * self.jobs))
         return self._pool
 
     def call(self, function: Callable[..., Any], *arguments: Any, otherwise: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time as clock
 from collections import deque
 
@@ -141,3 +142,17 @@ class Hangs(Hold):
         while time > 0.1:
             clock.sleep(0.01)
         return super().effort(time, q, v)
+
+
+class Dies(Hold):
+    def effort(self, time, q, v):
+        if time > 0.1:
+            os._exit(3)
+        return super().effort(time, q, v)
+
+
+class Good:
+    """The stance controller of the package."""
+
+    def __init__(self, robot):
+        self.effort = Stance(robot).effort
