@@ -84,7 +84,7 @@ setup(
         'view': ['viser>=1.1', 'trimesh>=4.6', 'imageio-ffmpeg>=0.5'],
         'export': ['mcap>=1.2', 'pyarrow>=15.0'],  # of recordings
         # python -m contact_sim.verdict, campaigns
-        'verdict': ['joblib>=1.3', 'pyarrow>=15.0', 'cma>=3.3', 'matplotlib>=3.6'],
+        'verdict': ['joblib>=1.4', 'pyarrow>=15.0', 'cma>=3.3', 'matplotlib>=3.6'],
         'policy': ['onnxruntime>=1.17'],  # controllers that others trained
         'gym': ['gymnasium>=1.0'],
         'docs': [

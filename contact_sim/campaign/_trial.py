@@ -11,20 +11,22 @@ noise: a change of one of them leaves the others as they are.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from contact_sim._types import Array, Mask
+from contact_sim._types import Array
 from contact_sim._validation import (
     checked,
     checked_fields,
@@ -33,14 +35,13 @@ from contact_sim._validation import (
     number_within,
     positive,
 )
-from contact_sim.campaign._controllers import ControllerError, load_controller
+from contact_sim.campaign._controllers import Adapted, ControllerError, load_controller
+from contact_sim.campaign._measures import RESULTS, Log
 from contact_sim.campaign._scenarios import Scenario, ground_of, scenario_of, shortened_to
 from contact_sim.collision._terrain import Terrain
-from contact_sim.compare._runs import APART, KEPT, WELL_INSIDE
 from contact_sim.compare._scenarios import GRAVITY
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeSteppingModel
-from contact_sim.contact_models.guarantees import LAWS
 from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, UnknownName, shown
 from contact_sim.parameters import from_mapping
 from contact_sim.replay import Recorder
@@ -52,7 +53,6 @@ from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import standing_on
 from contact_sim.simulation._worlds import Worlds, with_masses
-from contact_sim.step._problem import STATUSES, EnergyBalance, Residuals
 
 # --- The trial
 
@@ -235,6 +235,11 @@ class Disturbances:
         self._late: deque[Any] = deque()
         self._delay = round(trial.delay / h)
 
+    @property
+    def changes(self) -> bool:
+        """Whether there is noise or delay."""
+        return self._noise is not None or self._delay > 0
+
     def seen(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Return the state as the controller sees it."""
         if self._noise is None:
@@ -292,10 +297,34 @@ def robot_of(text: str) -> RobotModel:
     return robot
 
 
+def source_of(trial: Trial) -> str:
+    """Return one hash of the files that a trial names, '' without any.
+
+    They are the file of its controller (not what that imports), robot and scenario.
+    """
+    place, _, _ = trial.controller.rpartition(':')
+    files = [Path(text) for text in (trial.controller, place, trial.robot, trial.scenario) if text]
+    if place and not place.endswith('.py'):
+        with suppress(Exception):  # a module that is missing is the trial's own affair
+            spec = importlib.util.find_spec(place)
+            files += [Path(spec.origin)] if spec is not None and spec.origin else []
+    digest, some = hashlib.blake2b(digest_size=8), False
+    for file in files:
+        with suppress(OSError):
+            digest.update(hashlib.blake2b(file.read_bytes()).digest())
+            some = True
+    return digest.hexdigest() if some else ''
+
+
 @cache
 def versions_text() -> str:
     """Return the versions of everything that affects the last bits, as text."""
     return ', '.join(f'{name} {version}' for name, version in versions().items())
+
+
+def origin_of(trial: Trial) -> dict[str, str]:
+    """Return the columns `source` and `versions`: rows can be repeated where both are equal."""
+    return {'source': source_of(trial), 'versions': versions_text()}
 
 
 class Prepared:
@@ -317,8 +346,12 @@ class Prepared:
         self.steps = max(round(self.scenario.seconds / trial.time_step), 1)
         self.friction = self.scenario.friction if trial.friction is None else trial.friction
         self.q, self.v = start_of(trial, self.scenario, self.nominal, self.ground)
-        self.controller = load_controller(trial.controller, self.nominal)
         self.disturbances = Disturbances(trial, self.scenario, self.nominal, self.steps)
+
+    @cached_property
+    def controller(self) -> Adapted:
+        """The controller, which knows the nominal robot."""
+        return load_controller(self.trial.controller, self.nominal)
 
     @property
     def masses(self) -> Array:
@@ -334,6 +367,13 @@ class Prepared:
         )  # fmt: skip
         sim.reset(self.q, self.v)
         return sim
+
+    def log(self, start: StepReport) -> Log:
+        """Return a log of the trial, given the report of its start."""
+        return Log(
+            self.scenario, self.nominal, self.robot.total_mass, self.ground, start,
+            self.trial.time_step,
+        )  # fmt: skip
 
     def effort(self, command: Any, q: Array, v: Array) -> Array:
         """Return the efforts (n_joints,) of a command in the state q, v.
@@ -370,10 +410,16 @@ class Prepared:
         return effort
 
 
-# --- Running trials
+def simulator_of(trial: Trial) -> Simulator:
+    """Return a simulation at the start of a trial; its controller is not loaded.
 
-BLOCK = 64
-"""Steps between two evaluations of the reports."""
+    Raises:
+        ContactSimError: a robot, scenario or contact model that cannot be used.
+    """
+    return Prepared(trial).simulator()
+
+
+# --- Running trials
 
 
 @checked
@@ -392,17 +438,30 @@ def run_trial(trial: Trial, recording: str | Path | None = None) -> dict[str, An
     begin = time.perf_counter()
     try:
         prepared = Prepared(trial)
+        _ = prepared.controller
         sim = prepared.simulator()
     except ContactSimError as error:
         return _row_without_steps(trial, error, time.perf_counter() - begin)
-    log = Log(prepared, sim.last_report)
+    log = prepared.log(sim.last_report)
     if recording is None:
         _run_alone(prepared, sim, log)
     else:
         about = {'trial': trial.as_row()}
         with Recorder(sim, recording, hash_every=50, parameters=about):
             _run_alone(prepared, sim, log)
-    return log.row(time.perf_counter() - begin)
+    return _row(trial, log, time.perf_counter() - begin)
+
+
+def _row(trial: Trial, log: Log, wall: float) -> dict[str, Any]:
+    return {**trial.as_row(), **log.results(), 'wall': wall, **origin_of(trial)}
+
+
+def failed_row(
+    trial: Trial, outcome: str, reason: str, cause: str = '', wall: float = 0.0
+) -> dict[str, Any]:
+    """Return the row of a trial without results."""
+    told = {'outcome': outcome, 'reason': reason, 'cause': cause, 'wall': wall}
+    return {**trial.as_row(), **RESULTS, **told, **origin_of(trial)}
 
 
 def _row_without_steps(trial: Trial, error: Exception, wall: float) -> dict[str, Any]:
@@ -477,22 +536,26 @@ def run_trials(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     if len(keys) != 1 or None in keys:
         raise InvalidInput('trials that run together: expected one batch_key for all, not None')
     begin = time.perf_counter()
+    every: list[Prepared]
     try:
         every = [Prepared(trial) for trial in trials]
+        _ = [own.controller for own in every]
+        same = all(trial.mass_scale == 1.0 for trial in trials)
+        masses = None if same else np.array([own.masses for own in every])
         worlds = Worlds(
             every[0].nominal, len(every), [own.model for own in every],
             [own.ground for own in every], friction=[[own.friction] for own in every],
             time_step=every[0].trial.time_step, gravity=GRAVITY,
-            masses=np.array([own.masses for own in every]), threads=1,
+            masses=masses, threads=1,
         )  # fmt: skip
         worlds.reset(np.array([own.q for own in every]), np.array([own.v for own in every]))
-        logs = [Log(own, worlds.report(k)) for k, own in enumerate(every)]
+        logs = [own.log(worlds.report(k)) for k, own in enumerate(every)]
     except ContactSimError:
         return [run_trial(trial) for trial in trials]  # those that are refused say so
     if not _run_together(every, worlds, logs):
         return [run_trial(trial) for trial in trials]
     wall = (time.perf_counter() - begin) / len(every)
-    return [log.row(wall) for log in logs]
+    return [_row(trial, log, wall) for trial, log in zip(trials, logs, strict=True)]
 
 
 def _run_together(every: Sequence[Prepared], worlds: Worlds, logs: Sequence[Log]) -> bool:
@@ -500,38 +563,48 @@ def _run_together(every: Sequence[Prepared], worlds: Worlds, logs: Sequence[Log]
 
     That is where the controller answers all worlds at once otherwise than each alone, or fails.
     """
-    frame, n = every[0].nominal.base_frame, len(every)
+    frame, n, n_joints = every[0].nominal.base_frame, len(every), every[0].nominal.n_joints
     batch: Callable[[Array, Array, Array], Any] = every[0].controller.batch  # type: ignore
-    efforts, pushes, pushed = np.zeros((n, every[0].nominal.n_joints)), np.zeros((n, 6)), False
+    efforts, pushes, pushed = np.zeros((n, n_joints)), np.zeros((n, 6)), False
+    plain = not any(own.disturbances.changes for own in every)
+    live = list(enumerate(every))
     for step in range(every[0].steps):
         q, v, times = worlds.q, worlds.v, worlds.time
-        seen = [own.disturbances.seen(q[k], v[k]) for k, own in enumerate(every)]
-        q_seen, v_seen = (np.array(part) for part in zip(*seen, strict=True))
+        q_seen, v_seen = q, v
+        if not plain:
+            q_seen, v_seen = q.copy(), v.copy()
+            for k, own in live:
+                q_seen[k], v_seen[k] = own.disturbances.seen(q[k], v[k])
         try:
             answer = np.asarray(batch(times, q_seen, v_seen), dtype=float)
             if step == 0 and not _same_alone(every, times, q_seen, v_seen, answer):
                 return False
-            for k, own in enumerate(every):
-                if not logs[k].ended:
-                    efforts[k] = own.effort(own.disturbances.acting(answer[k]), q[k], v[k])
+            if answer.shape != efforts.shape or not np.isfinite(answer).all():
+                return False  # alone, the row says for which joint
         except (Exception, SystemExit):
             return False
-        active = [step in own.disturbances.pushed for own in every]
-        if pushed or any(active):
-            for k, own in enumerate(every):
-                pushes[k] = own.disturbances.wrench if active[k] else 0.0
+        if plain:
+            efforts = answer
+        else:
+            for k, own in live:
+                efforts[k] = own.disturbances.acting(answer[k])
+        active = [k for k, own in live if step in own.disturbances.pushed]
+        if pushed or active:
+            pushes[:] = 0.0
+            for k in active:
+                pushes[k] = every[k].disturbances.wrench
             worlds.push(frame, pushes)
-            pushed = any(active)
+            pushed = bool(active)
         worlds.step(efforts)
         running = worlds.running
-        for k, log in enumerate(logs):
-            if log.ended:
-                continue
+        for k, _ in live:
             if not running[k]:
-                return False  # alone, it says why
-            log.add(worlds.report(k))
-        if all(log.ended for log in logs):
-            return True
+                return False  # alone, the row says why
+            logs[k].add(worlds.report(k))
+        if any(logs[k].ended for k, _ in live):
+            live = [(k, own) for k, own in live if not logs[k].ended]
+            if not live:
+                return True
     for log in logs:
         log.end('ok', '')
     return True
@@ -548,412 +621,3 @@ def _same_alone(
         for k, own in enumerate(every)
     ]
     return bool(np.array(alone).tobytes() == answer.tobytes())
-
-
-# --- What a trial leaves in its row
-
-LASTING = 0.02
-"""Time for which effort, speed or support have to be outside of their band to count [s]."""
-RECENT = 1.0
-"""Time before a failure within which what left its band is named as its cause [s]."""
-SWING = 0.05
-"""Shortest time in the air that counts as a swing [s]."""
-SUPPORT_EVERY = 10
-"""Steps between two evaluations of the support polygon."""
-PLAIN = ('penetration', 'slip')
-"""Residuals that are lengths or speeds; all others are given per kg, as in KEPT."""
-OUTCOMES = (
-    'ok', 'fell', 'missed', 'not_finite', 'controller_error', 'refused', 'hung', 'crashed'
-)  # fmt: skip
-CAUSES = (
-    '', 'torque_limit', 'support', 'clearance', 'height', 'tilt', 'velocity', 'command_age',
-    'goal', 'not_finite', 'controller',
-)  # fmt: skip
-RESULTS: dict[str, Any] = {
-    'outcome': '', 'success': False, 'reason': '', 'cause': '', 'end_time': 0.0,
-    'distance': math.nan, 'speed_mean': math.nan, 'height_min': math.nan, 'tilt_max': math.nan,
-    'torque_share_max': math.nan, 'saturated_share': math.nan, 'support_margin_min': math.nan,
-    'clearance_min': math.nan, 'creep_max': math.nan, 'creep_mean': math.nan,
-    'slipped': math.nan,
-    **{f'{law}_{kind}': math.nan for law in LAWS for kind in ('max', 'p99')},
-    **{f'{law}_broken': False for law in LAWS},
-    'first_broken': '', 'first_broken_time': math.nan, 'first_broken_foot': '', 'unsolved': 0,
-    'energy': math.nan, 'energy_error': math.nan, 'steps': 0, 'hash': '', 'wall': 0.0,
-    'versions': '',
-}  # fmt: skip
-"""Columns of the outcome, with their values where no step was taken."""
-CONVERGED = np.array([status.converged for status in STATUSES])
-
-
-def failed_row(
-    trial: Trial, outcome: str, reason: str, cause: str = '', wall: float = 0.0
-) -> dict[str, Any]:
-    """Return the row of a trial without results."""
-    told = {'outcome': outcome, 'reason': reason, 'cause': cause, 'wall': wall}
-    return {**trial.as_row(), **RESULTS, **told, 'versions': versions_text()}
-
-
-def limits_of(mass: float) -> dict[str, float]:
-    """Return the largest residual of each law that counts as kept, for a robot of `mass` [kg]."""
-    return {law: limit * (1.0 if law in PLAIN else mass) for law, limit in KEPT.items()}
-
-
-class Log:
-    """Evaluates the steps of one trial in blocks, and ends it where the robot falls."""
-
-    def __init__(self, prepared: Prepared, start: StepReport) -> None:
-        self._prepared, robot = prepared, prepared.nominal
-        self.ended = False
-        self._outcome, self._reason = '', ''
-        self._block: list[StepReport] = []
-        self._parts: dict[str, list[Array]] = {}
-        record = start.record
-        self._ground = len(start.contacts.gap)
-        self._names = start.contacts.names
-        self._q, self._v = np.array(record.q), np.array(record.v)
-        self._up = prepared.scenario.up
-        standing = standing_on(robot, prepared.ground)
-        self._standing = float(prepared.ground.signed_distance(standing[None, :3])[0])
-        self._mass = prepared.robot.total_mass
-        points = [point for foot in robot.feet for point in foot.points]
-        features = self._ground // len(robot.contact_points)
-        self._tips = [robot.contact_points[point].name for point in points]
-        self._feet = (features * np.array(points)[:, None] + np.arange(features)).ravel()
-        self._limits = limits_of(self._mass)
-        self._steps = 0
-        self._energy = np.zeros(len(EnergyBalance._fields))
-        self._first: tuple[str, float, str] | None = None
-
-    def add(self, report: StepReport) -> bool:
-        """Add one step; return whether the trial has ended."""
-        self._block.append(report)
-        if len(self._block) == BLOCK:
-            self._evaluate()
-        return self.ended
-
-    def end(self, outcome: str, reason: str) -> None:
-        """End the trial after the last step that was added, unless it has ended before."""
-        self._evaluate()
-        if not self.ended:
-            self.ended, self._outcome, self._reason = True, outcome, reason
-
-    def _evaluate(self) -> None:
-        """Evaluate the steps since the last time, up to the one in which the robot fell."""
-        reports, self._block = self._block, []
-        if not reports or self.ended:
-            return
-        scenario = self._prepared.scenario
-        records = [report.record for report in reports]
-        q = np.array([record.q for record in records])
-        height = self._prepared.ground.signed_distance(q[:, :3])
-        x, y, z, w = q[:, 3:7].T
-        base_up = np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
-        tilt = np.arccos(np.clip(self._up @ base_up, -1.0, 1.0))
-        down = (height < scenario.height_band * self._standing) | (tilt > scenario.tilt_band)
-        if down.any():
-            count = int(np.argmax(down)) + 1
-            reports, records, q = reports[:count], records[:count], q[:count]
-            height, tilt = height[:count], tilt[:count]
-            self.ended, self._outcome = True, 'fell'
-        self._keep('height', height)
-        self._keep('tilt', tilt)
-        self._keep('place', q[:, :3])
-        self._q, self._v = q[-1], np.array(records[-1].v)
-        self._note_joints(records)
-        self._note_contacts(reports, records)
-        self._steps += len(reports)
-
-    def _keep(self, name: str, values: Any) -> None:
-        self._parts.setdefault(name, []).append(values)
-
-    def _series(self, name: str) -> Any:
-        return np.concatenate(self._parts[name])
-
-    def _note_joints(self, records: Sequence[Any]) -> None:
-        robot, h = self._prepared.nominal, self._prepared.trial.time_step
-        effort = np.array([record.effort for record in records])
-        v = np.array([record.v for record in records])
-        speed = np.abs(v[:, robot.joint_velocity_index])
-        for name, values, limit in (
-            ('torque', np.abs(effort), robot.effort_limit),
-            ('velocity', speed, robot.velocity_limit),
-        ):
-            share = values / limit
-            self._keep(name, share.max(axis=1, initial=0.0))
-            self._keep(f'{name}_joint', share.argmax(axis=1))
-            if name == 'torque':
-                self._keep('saturated', (share >= 1.0 - 1e-9).mean(axis=1))
-        self._keep('power', h * (np.abs(effort) * speed).sum(axis=1))
-
-    def _note_contacts(self, reports: Sequence[StepReport], records: Sequence[Any]) -> None:
-        """Note forces, slip and residuals; per contact with the ground, (steps, contacts)."""
-        n, first = self._ground, self._steps
-        load = np.array([record.normal_force[:n] for record in records])
-        force = np.array([record.contact_force[:n] for record in records])
-        normal = np.array([record.frame_start[:n, 2] for record in records])
-        gap = np.array([record.gap[:n] for record in records])
-        speed = np.array([record.slip_speed[:n] for record in records])
-        friction = np.array([record.friction[:n] for record in records])
-        along = force - np.sum(force * normal, axis=2, keepdims=True) * normal
-        share = np.linalg.norm(along, axis=2)
-        loaded = load > 0.0
-        inside = share < WELL_INSIDE * friction * load
-        creep = np.where(inside, speed, 0.0)
-        apart = np.where(gap > APART, load, 0.0)
-        values = np.array([report.residuals for report in reports])
-        h = self._prepared.trial.time_step
-        laws = {law: values[:, Residuals._fields.index(law)] for law in LAWS}
-        laws['slip'] = creep.max(axis=1, initial=0.0)
-        laws['force_at_distance'] = h * apart.sum(axis=1)
-        for law in LAWS:
-            self._keep(law, laws[law])
-        self._energy += values[:, -len(self._energy) :].sum(axis=0)
-        self._keep('creep_sum', creep.sum(axis=1))
-        self._keep('creep_count', inside.sum(axis=1))
-        self._keep('slid', h * np.where(loaded, speed, 0.0).sum(axis=0)[None])
-        self._keep('unsolved', ~CONVERGED[[int(record.solver[0]) for record in records]])
-        on_tips = len(records), len(self._tips), -1  # steps, contact points of feet, features
-        self._keep('foot_loaded', loaded[:, self._feet].reshape(on_tips).any(axis=2))
-        self._keep('foot_gap', gap[:, self._feet].reshape(on_tips).min(axis=2))
-        rows = range(-first % SUPPORT_EVERY, len(records), SUPPORT_EVERY)
-        position = np.array([records[row].position[:n][self._feet, :2] for row in rows])
-        centre = np.array([records[row].energy[1:3] for row in rows]) / self._mass
-        margins = np.full(len(records), np.nan)
-        if len(rows):
-            margins[rows] = support_margin(
-                position.reshape(len(rows), -1, 2), centre, loaded[rows][:, self._feet]
-            )
-        self._keep('support', margins)
-        if self._first is None:
-            worst = {'penetration': -gap, 'slip': creep, 'force_at_distance': apart}
-            self._note_first_broken(laws, worst, records)
-
-    def _note_first_broken(
-        self, laws: Mapping[str, Array], worst: Mapping[str, Array], records: Sequence[Any]
-    ) -> None:
-        """Note which residual is beyond its limit first, when, and at which foot."""
-        broken = {law: ~(laws[law] <= self._limits[law]) for law in LAWS}
-        steps = {law: int(np.argmax(out)) for law, out in broken.items() if out.any()}
-        if not steps:
-            return
-        step = min(steps.values())
-        excess = {law: laws[law][step] / self._limits[law] for law in LAWS if broken[law][step]}
-        law, foot = max(excess, key=excess.__getitem__), ''
-        if law in worst:
-            foot = self._names[int(np.argmax(worst[law][step]))]
-        elif law != 'momentum':
-            foot = self._names[int(np.argmax(self._work_of_contacts(records[step])))]
-        self._first = law, float(records[step].clock[0]), foot
-
-    def _work_of_contacts(self, record: Any) -> Array:
-        """Return by how much each contact misses the law, as work [J], shape (contacts,)."""
-        n = self._ground
-        impulse, u, bias = (
-            array[: 3 * n].reshape(n, 3) for array in (record.impulse, record.u_next, record.bias)
-        )
-        mu = record.friction[:n]
-        slip = np.linalg.norm(u[:, :2], axis=1)
-        share = np.linalg.norm(impulse[:, :2], axis=1)
-        opposed = np.sum(impulse[:, :2] * u[:, :2], axis=1) + mu * impulse[:, 2] * slip
-        beyond = np.maximum(share - mu * impulse[:, 2], 0.0)
-        normal = np.abs(impulse[:, 2] * (u[:, 2] + bias[:, 2]))
-        return np.asarray(normal + np.abs(opposed) + beyond)
-
-    # ---------------------------------------------------------------- the row
-
-    def row(self, wall: float) -> dict[str, Any]:
-        """Return the row of the trial, which took `wall` seconds."""
-        trial = self._prepared.trial
-        if not self._steps:
-            cause = {'controller_error': 'controller', 'not_finite': 'not_finite'}
-            return failed_row(
-                trial, self._outcome, self._reason, cause.get(self._outcome, ''), wall
-            )
-        duration = self._steps * trial.time_step
-        place, start = self._series('place'), self._prepared.q[:3]
-        distance = float(place[-1, 0] - start[0])
-        support = self._series('support')
-        counted = self._series('creep_count').sum()
-        result: dict[str, Any] = {
-            **trial.as_row(),
-            **RESULTS,
-            'end_time': duration,
-            'distance': distance,
-            'speed_mean': distance / duration,
-            'height_min': float(self._series('height').min()),
-            'tilt_max': float(self._series('tilt').max()),
-            'torque_share_max': float(self._series('torque').max()),
-            'saturated_share': float(self._series('saturated').mean()),
-            'support_margin_min': float(np.fmin.reduce(support)),
-            'clearance_min': float(min((top for _, top, _ in self._swings()), default=math.nan)),
-            'creep_max': float(self._series('slip').max()),
-            'creep_mean': float(self._series('creep_sum').sum() / counted) if counted else 0.0,
-            'slipped': float(self._series('slid').sum(axis=0).max(initial=0.0)),
-            'unsolved': int(self._series('unsolved').sum()),
-            'energy': float(self._series('power').sum()),
-            'energy_error': float(EnergyBalance(*self._energy.tolist()).integration),
-            'steps': self._steps,
-            'hash': hashlib.blake2b(
-                self._q.tobytes() + self._v.tobytes(), digest_size=8
-            ).hexdigest(),
-            'wall': wall,
-            'versions': versions_text(),
-        }
-        for law in LAWS:
-            scale, values = 1.0 if law in PLAIN else self._mass, self._series(law)
-            result[f'{law}_max'] = float(values.max() / scale)
-            result[f'{law}_p99'] = float(np.percentile(values, 99.0) / scale)
-            result[f'{law}_broken'] = bool(not values.max() <= self._limits[law])
-        if self._first is not None:
-            result['first_broken'], result['first_broken_time'], result['first_broken_foot'] = (
-                self._first
-            )
-        result.update(self._verdict(place, start))
-        return result
-
-    def _verdict(self, place: Array, start: Array) -> dict[str, Any]:
-        """Return outcome, success, reason and cause."""
-        outcome, reason, cause = self._outcome, self._reason, ''
-        if outcome == 'ok':
-            missed = self._missed(place, start)
-            if not missed:
-                return {'outcome': 'ok', 'success': True}
-            outcome, cause, reason = 'missed', 'goal', missed
-        elif outcome == 'controller_error':
-            cause = 'controller'
-        elif outcome == 'not_finite':
-            cause = 'not_finite'
-        if outcome in ('fell', 'missed'):
-            left = self._first_left()
-            if left is not None:
-                step, cause, words = left
-                words = f'{words} at t = {(step + 1) * self._prepared.trial.time_step:.3f} s'
-                fell = f'fell at t = {self._steps * self._prepared.trial.time_step:.3f} s'
-                reason = f'{words}; ' + (fell if outcome == 'fell' else reason)
-        return {'outcome': outcome, 'reason': reason, 'cause': cause}
-
-    def _missed(self, place: Array, start: Array) -> str:
-        """Return in which way the goal of the scenario was missed, '' if it was met."""
-        scenario, h = self._prepared.scenario, self._prepared.trial.time_step
-        half = len(place) // 2
-        speed = float(place[-1, 0] - place[half, 0]) / max((len(place) - 1 - half) * h, h)
-        drift = float(np.linalg.norm(place[-1, :2] - start[:2]))
-        end = float(np.linalg.norm(self._v[:3]))
-        if scenario.least_speed > 0.0 and not speed >= scenario.least_speed:
-            return (
-                f'mean speed {speed:.3g} m/s in the second half, goal {scenario.least_speed:g} '
-                'm/s or more'
-            )
-        if not drift <= scenario.largest_drift:
-            return f'ended {drift:.3g} m from its start, goal {scenario.largest_drift:g} m'
-        if not end <= scenario.largest_end_speed:
-            return (
-                f'moves at {end:.3g} m/s at the end, goal below {scenario.largest_end_speed:g} m/s'
-            )
-        return ''
-
-    def _first_left(self) -> tuple[int, str, str] | None:
-        """Return step, cause and words of the quantity that left its band first."""
-        s, robot, h = (
-            self._prepared.scenario,
-            self._prepared.nominal,
-            self._prepared.trial.time_step,
-        )
-        least = max(round(LASTING / h), 1)
-        since = self._steps - round(RECENT / h)
-        found = []
-
-        def note(cause: str, out: Mask, lasting: int, words: Callable[[int], str]) -> None:
-            step = first_lasting(out, lasting, since)
-            if step is not None:
-                found.append((step, cause, words(step)))
-
-        for name, cause, unit, limit, what in (
-            ('torque', 'torque_limit', 'N m', robot.effort_limit, 'effort'),
-            ('velocity', 'velocity', 'rad/s', robot.velocity_limit, 'speed'),
-        ):
-            share, joint = self._series(name), self._series(f'{name}_joint')
-            band = s.torque_band if name == 'torque' else s.velocity_band
-            note(cause, share >= band - 1e-9, least, lambda k: (
-                f'{what} of {robot.joint_names[joint[k]]} '  # noqa: B023
-                f'{share[k] * limit[joint[k]]:.3g} {unit}, '  # noqa: B023
-                f'band below {band * limit[joint[k]]:.3g} {unit},'  # noqa: B023
-            ))  # fmt: skip
-        support = self._series('support')
-        known = np.flatnonzero(~np.isnan(support))
-        if len(known) and np.isfinite(s.support_band):
-            last = np.maximum.accumulate(np.where(np.isnan(support), 0, np.arange(len(support))))
-            held = support[last]
-            note('support', held < s.support_band, least, lambda k: (
-                f'centre of mass {held[k]:.3g} m inside the support polygon, band '
-                f'{s.support_band:g} m or more,'
-            ))  # fmt: skip
-        for step, top, foot in self._swings():
-            if top < s.clearance_band and step >= since:
-                found.append((step, 'clearance', (
-                    f'foot {foot} swung {top:.3g} m above the ground, band '
-                    f'{s.clearance_band:g} m or more,'
-                )))  # fmt: skip
-        height, lowest = self._series('height'), s.height_band * self._standing
-        note('height', height < lowest, 1, lambda k: (
-            f'base {height[k]:.3g} m above the ground, band {lowest:.3g} m or more,'
-        ))  # fmt: skip
-        tilt = self._series('tilt')
-        note('tilt', tilt > s.tilt_band, 1, lambda k: (
-            f'base tilted by {tilt[k]:.3g} rad, band up to {s.tilt_band:g} rad,'
-        ))  # fmt: skip
-        return min(found, default=None)
-
-    def _swings(self) -> list[tuple[int, float, str]]:
-        """Return last step, height of the highest point [m] and foot of each whole swing."""
-        loaded, gap = self._series('foot_loaded'), self._series('foot_gap')
-        least = max(round(SWING / self._prepared.trial.time_step), 1)
-        found = []
-        for column, name in enumerate(self._tips):
-            first, last = runs_of(~loaded[:, column])
-            for begin, end in zip(first.tolist(), last.tolist(), strict=True):
-                if begin > 0 and end < len(loaded) and end - begin >= least:
-                    top = float(gap[begin:end, column].max())
-                    found.append((end - 1, top, name))
-        return found
-
-
-def runs_of(out: Mask) -> tuple[Any, Any]:
-    """Return the first steps of all runs of True, and the first steps after them."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], out, [False]]).astype(np.int8)))
-    return edges[::2], edges[1::2]
-
-
-def first_lasting(out: Mask, least: int, since: int) -> int | None:
-    """Return the first step of the first run of `least` steps that goes on at `since` or later."""
-    first, after = runs_of(out)
-    fits = (after - first >= least) & (after > since)
-    return int(first[fits][0]) if fits.any() else None
-
-
-def support_margin(points: Array, centre: Array, loaded: Mask) -> Array:
-    """Return how far `centre` lies inside the polygon of the loaded points [m].
-
-    Negative outside; NaN where nothing is loaded. The signed distance from a convex set is
-    max over unit n of n·c − max n·p; the maximum is at the normal of an edge, or where n points
-    from a corner to c.
-
-    Args:
-        points: horizontal places [m], shape (T, n, 2).
-        centre: shape (T, 2).
-        loaded: shape (T, n).
-    """
-    relative = points - centre[:, None]
-    i, j = np.triu_indices(points.shape[1], 1)
-    edges = relative[:, j] - relative[:, i]
-    normals = np.stack([-edges[..., 1], edges[..., 0]], axis=-1)
-    both = loaded[:, i] & loaded[:, j]
-    directions = np.concatenate([normals, -normals, -relative], axis=1)
-    usable = np.concatenate([both, both, loaded], axis=1)
-    lengths = np.linalg.norm(directions, axis=2)
-    usable &= lengths > 1e-9
-    directions = directions / np.maximum(lengths, 1e-9)[..., None]
-    reach = np.einsum('tdk,tnk->tdn', directions, relative)
-    reach = np.where(loaded[:, None], reach, -np.inf).max(axis=2)
-    margin = np.where(usable, reach, np.inf).min(axis=1)
-    return np.where(np.isfinite(margin), margin, np.nan)

@@ -381,7 +381,7 @@ class Worlds:
         Raises:
             InvalidInput: a world that does not exist.
         """
-        place = int(self._chosen([world])[0])
+        place = world if 0 <= world < self.n else int(self._chosen([world])[0])
         if place not in self._contexts:
             self._contexts[place] = StepContext(self._workspace_of(place))
         length = self._template.sizes.length

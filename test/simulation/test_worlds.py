@@ -186,6 +186,21 @@ def test_worlds_start_standing_on_the_ground_of_each():
         assert np.array_equal(worlds.q[k], Simulator(ball(), terrain=ground).q)
 
 
+def test_reports_follow_a_world_to_another_ground():
+    """A report keeps what it needs of its world, but not the ground of before."""
+    grounds = [SphereGround((0.0, 0.0, -r), r) for r in (1.0, 50.0)]
+    worlds = Worlds(ball(), 2, 'compliant', terrain=grounds[0])
+    worlds.step(np.zeros(0))
+    worlds.report(1)
+    worlds.reset(worlds=[1], terrain=grounds[1])
+    worlds.step(np.zeros(0), 5)
+    sim = Simulator(ball(), 'compliant', grounds[1])
+    for _ in range(5):
+        sim.step(np.zeros(0))
+    assert worlds.report(1).residuals == sim.last_report.residuals
+    assert worlds.report(1).problem.gap.tolist() == sim.last_report.problem.gap.tolist()
+
+
 def test_memory_of_a_world_is_stated():
     assert 1_000 < Worlds(ball(), 2).bytes_per_world < 100_000
 
