@@ -53,8 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         found = verdict(
             options.controller, options.robot, options.scenario, options.budget, options.output,
-            options.laws, options.factors, options.seeds, options.seconds, options.seed, options.jobs,
-            options.search, lambda line: print(line, flush=True),
+            options.laws, options.factors, options.seeds, options.seconds, options.seed,
+            options.jobs, options.search, lambda line: print(line, flush=True),
         )  # fmt: skip
     except ContactSimError as error:
         print(f'contact_sim.verdict: {error}', file=sys.stderr)
