@@ -333,7 +333,7 @@ def _working(
         )
         return Verdict('cannot_tell', 'It sometimes fails under some laws.', why=why,
                        evidence=evidence)  # fmt: skip
-    law = _reference(table)
+    law = reference_of(table)
     limits = [limit for factor in factors if (limit := _limit(table, factor, law)) is not None]
     clear = [limit for limit in limits if limit.clear]
     if clear:
@@ -420,7 +420,7 @@ def _factor_fails(
     """Return the verdict on a controller that works in the stated case and fails away from it."""
     # the factor that fails in the smallest share of its range
     first = min(limits, key=lambda x: x.factor.distance(x.failed) / _end(x.factor))
-    factor, law = first.factor, _reference(table)
+    factor, law = first.factor, reference_of(table)
     failed = [row for row in table.rows if row['factor'] == factor.name and not row['success']]
     quantity = _first_quantity(failed)
     than = 'up to' if factor.reach > factor.nominal else 'down to'
@@ -487,7 +487,7 @@ def _failing(
         )
         return Verdict('cannot_tell', 'It sometimes works under some laws.', why=why,
                        evidence=evidence)  # fmt: skip
-    law, failed = _reference(table), [row for row in table.rows if not row['success']]
+    law, failed = reference_of(table), [row for row in table.rows if not row['success']]
     quantity = _first_quantity(table.stated)
     remedies = _remedies(table, factors, law)
     for name, level, found in remedies:
@@ -693,7 +693,7 @@ def _unit(residual: str) -> str:
 
 def _solver(table: Table, factors: Sequence[Factor]) -> Verdict | None:
     """Return a verdict where exactly the runs fail in which a solve did not converge."""
-    law = _reference(table)
+    law = reference_of(table)
     failed = [row for row in table.rows if not row['success']]
     worked = [row for row in table.rows if row['success']]
     helped = table.rate(law, SOLVER, 1.0)
@@ -728,9 +728,10 @@ def _solver(table: Table, factors: Sequence[Factor]) -> Verdict | None:
 # --- Words, effects and margins
 
 
-def _reference(table: Table) -> str:
+def reference_of(table: Table) -> str:
+    """Return the law under which factors are varied."""
     laws = table.laws()
-    return REFERENCE if REFERENCE in laws else laws[0]
+    return REFERENCE if REFERENCE in laws or not laws else laws[0]
 
 
 def _label(factors: Sequence[Factor], name: str) -> str:
@@ -759,7 +760,7 @@ def effects_of(table: Table, factors: Sequence[Factor]) -> tuple[Effect, ...]:
     That of the law is from the stated case; that of a factor from the runs under the reference
     law in which nothing else deviates.
     """
-    law, stated = _reference(table), table.stated
+    law, stated = reference_of(table), table.stated
     found = [effect('contact_model', [row['contact_model'] for row in stated],
                     [bool(row['success']) for row in stated])]  # fmt: skip
     for factor in factors:
@@ -773,7 +774,7 @@ def effects_of(table: Table, factors: Sequence[Factor]) -> tuple[Effect, ...]:
 
 def margins_of(table: Table, factors: Sequence[Factor]) -> tuple[Margin, ...]:
     """Return how far each factor went under the reference law."""
-    law = _reference(table)
+    law = reference_of(table)
     result = []
     for factor in factors:
         levels = [x for x in table.levels(factor.name, law) if factor.distance(x) > 0.0]

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,10 @@ class Investigator:
             limit += COMPILING
         self._runner = Runner(jobs, limit)
         self._pages = output is not None
+        needed = [('the page', 'matplotlib')] * self._pages + [('--search', 'cma')] * search
+        for what, module in needed:  # now, not after minutes
+            if find_spec(module) is None:
+                raise InvalidInput(f"{what} needs {module}: pip install 'contact_sim[verdict]'")
         self._folder = Path(tempfile.mkdtemp(prefix='verdict-') if output is None else output)
         self._make_folder()
         nominal = Trial(controller, robot, scenario, seconds=seconds, seed=seed)
@@ -328,12 +333,7 @@ class Investigator:
     def _finish(self, finished: str) -> Verdict:
         found = self._verdict(complete=finished.startswith('everything'))
         if self._pages:
-            try:
-                self._write(found, finished)
-            except ImportError as error:
-                raise InvalidInput(
-                    "the page needs matplotlib: pip install 'contact_sim[verdict]'"
-                ) from error
+            self._write(found, finished)
         return replace(found, page=self._page)
 
     # ---------------------------------------------------------------- parting, worst case

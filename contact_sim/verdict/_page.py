@@ -16,7 +16,14 @@ import numpy as np
 
 from contact_sim.compare._runs import KEPT, UNITS
 from contact_sim.contact_models.guarantees import LAWS
-from contact_sim.verdict._decision import ARTEFACTS, Table, Verdict, breaks, is_exact
+from contact_sim.verdict._decision import (
+    ARTEFACTS,
+    Table,
+    Verdict,
+    breaks,
+    is_exact,
+    reference_of,
+)
 from contact_sim.verdict._plan import LOOP, OWN_DELAY, SOLVER, WITHOUT, Factor, Row
 from contact_sim.verdict._statistics import CONFIDENCE, Rate
 
@@ -109,7 +116,7 @@ def draw_laws(axes: Any, table: Table, laws: Sequence[str]) -> None:
 
 def may(law: str) -> str:
     """Return in a word or two which laws of contact a model may break."""
-    short = {'slip': 'creeps', 'force_at_distance': 'glides', 'cone': 'exceeds the cone',
+    short = {'slip': 'creeps', 'force_at_distance': 'glides', 'cone': 'over cone',
              'penetration': 'sinks'}  # fmt: skip
     return ', '.join(short[residual] for residual in breaks(law)) or 'pyramid'
 
@@ -134,8 +141,7 @@ def draw_factors(axes: Any, table: Table, factors: Sequence[Factor]) -> None:
     """Draw for each factor which of its values work, as shares of the range that was tried."""
     from matplotlib.lines import Line2D
 
-    law = (table.laws() or [''])[0]
-    margins = {}
+    law = reference_of(table)
     for k, factor in enumerate(factors):
         levels = table.levels(factor.name, law)
         end = factor.distance(factor.levels[-1])
@@ -150,8 +156,6 @@ def draw_factors(axes: Any, table: Table, factors: Sequence[Factor]) -> None:
                     color=WORKS if works else FAILS,
                     fillstyle='full' if found.successes in (0, found.runs) else 'left',
                 )  # fmt: skip
-        failed = [x for x, r in points if r.runs and r.share < 0.5]
-        margins[factor.name] = failed
         value = factor.scale * factor.levels[-1]
         unit = factor.unit if len(factor.unit) < 5 else '×'
         axes.text(1.04, k, f'{value:.3g} {unit}', va='center', fontsize=8, color=GREY)

@@ -13,6 +13,7 @@ from typing import Any
 
 from contact_sim.campaign import Trial, run_trial
 from contact_sim.campaign._trial import failed_row
+from contact_sim.errors import InvalidInput
 from contact_sim.verdict._plan import Run
 
 GRACE = 5.0
@@ -167,8 +168,13 @@ class Runner:
     def _executor(self) -> Any:
         if self._pool is None:
             # loky starts its processes from nothing: no copies of threads, no __main__ guard
-            from joblib.externals.loky import ProcessPoolExecutor
-
+            try:
+                from joblib.externals.loky import ProcessPoolExecutor
+            except ImportError as error:
+                raise InvalidInput(
+                    "runs in several processes need joblib: pip install 'contact_sim[verdict]', "
+                    'or --jobs 1'
+                ) from error
             self._pool = ProcessPoolExecutor(self.jobs, initializer=ignore_interrupts)
             # the limit of a trial does not count the start of its process
             list(self._pool.map(ready, [0.1] * self.jobs))
