@@ -68,9 +68,12 @@ SEARCH_SHARE = 0.5
 UNITS = {'s': 1.0, 'sec': 1.0, 'm': 60.0, 'min': 60.0, 'h': 3600.0}
 
 
-def reserve_of(budget: float) -> float:
-    """Return the part of a budget that is kept for the parting and the page [s]."""
-    return min(max(0.06 * budget, 8.0), 0.3 * budget)
+def reserve_of(budget: float, walls: Sequence[float]) -> float:
+    """Return the part of a budget that is kept for the parting and the page [s].
+
+    The parting takes some eight times as long as a run; `walls` are those of runs [s].
+    """
+    return min(max(0.04 * budget, 3.0 + 8.0 * max(walls, default=0.0)), 0.3 * budget)
 
 
 def seconds_of(budget: str | float) -> float:
@@ -158,7 +161,6 @@ class Investigator:
         progress: Callable[[str], None] | None,
     ) -> None:
         self._begin, self._budget = time.monotonic(), budget
-        self._end = self._begin + budget - reserve_of(budget)
         names = laws_in_order(laws)
         if not names:
             raise InvalidInput('laws = []: expected the name of a contact model')
@@ -227,21 +229,28 @@ class Investigator:
     def _elapsed(self) -> float:
         return time.monotonic() - self._begin
 
+    @property
+    def _end(self) -> float:
+        """When no more runs are begun, monotonic [s]."""
+        law = self._settings.reference
+        walls = [row['wall'] for row in self._rows if row['contact_model'] == law]
+        return self._begin + self._budget - reserve_of(self._budget, walls)
+
     def result(self) -> Verdict:
         """Run until all is known, time is up or Ctrl-C; return the verdict."""
         rows_file = (self._folder / 'rows.jsonl').open('w', encoding='utf-8')
         finished = 'everything that was wanted has been run'
         with self._runner, rows_file:
             try:
-                until = self._end - (SEARCH_SHARE * self._budget if self._search else 0.0)
-                for row in self._runner.rows(lambda: self._next(until)):
+                share = SEARCH_SHARE * self._budget if self._search else 0.0
+                for row in self._runner.rows(lambda: self._next(self._end - share)):
                     self._rows.append(row)
                     rows_file.write(json.dumps(as_json(row)) + '\n')
                     rows_file.flush()
                     self._check_first()
                     self._own_delay()
                     self._tell(row)
-                if time.monotonic() >= until:
+                if time.monotonic() >= self._end - share:
                     finished = 'the budget is used up'
                 if self._search:
                     self._find_worst_cases()
