@@ -74,6 +74,7 @@ python_maximum_signature_line_length = 90
 # Pages beside which there is nothing to navigate.
 ALONE = (
     'quick_start',
+    'verdict',
     'viewer',
     'which_model',
     'architecture',

@@ -205,6 +205,7 @@ def recording_parser() -> argparse.ArgumentParser:
         help=f'the run under another contact model as well, one of {names}')  # fmt: skip
     add('--side-by-side', action='store_true', help='robots beside each other, not superimposed')
     add('--speed', type=float, default=1.0, help='simulated over wall time, default 1')
+    add('--at', type=float, default=0.0, metavar='S', help='time in the run to open at [s]')
     add('--begin', type=float, default=0.0, metavar='S', help='where --save begins in the run [s]')
     add('--duration', type=float, metavar='S', help='simulated time of --save [s]; default: all')
     return result
@@ -227,6 +228,7 @@ def show_recording(options: argparse.Namespace) -> None:
     try:
         playback = Playback(recording, options.model)
         playback.speed = options.speed
+        playback.seek(step_at('--at', options.at, playback.timeline))
         warn(playback.timeline.damage)
         warn(warning_about(options.host, options.port))
         with closing(playback):
@@ -234,6 +236,22 @@ def show_recording(options: argparse.Namespace) -> None:
             run_page(page, str(recording.path), options)
     finally:
         server.stop()
+
+
+def step_at(name: str, time: float, recorded: Timeline) -> int:
+    """Return the number of the step at a time since the beginning of a recording [s].
+
+    Raises:
+        InvalidInput: a time that is not inside the recording.
+    """
+    h, end = recorded.time_step, recorded.steps
+    step = round(finite(name, time) / h)
+    if not 0 <= step < end:
+        raise InvalidInput(
+            f'{name} = {shown(time)} s: expected one of 0 to less than {end * h:g} s, '
+            f'which {shown(str(recorded.recording.path))} lasts'
+        )
+    return step
 
 
 def save_recording(recording: Recording, options: argparse.Namespace) -> Path:
@@ -245,12 +263,7 @@ def save_recording(recording: Recording, options: argparse.Namespace) -> Path:
     if options.model:
         other = Timeline(recording, options.model)
     h, end = recorded.time_step, recorded.steps
-    begin = round(finite('--begin', options.begin) / h)
-    if not 0 <= begin < end:
-        raise InvalidInput(
-            f'--begin = {shown(options.begin)} s: expected one of 0 to less than {end * h:g} s, '
-            f'which {shown(str(recording.path))} lasts'
-        )
+    begin = step_at('--begin', options.begin, recorded)
     if options.duration is not None:
         end = min(end, begin + round(positive('--duration', options.duration, 's') / h))
     steps = range(begin, end + 1, max(1, round(options.speed / (FPS * h))))

@@ -297,7 +297,7 @@ class RecordingPanel:
         self._worker = CallbackWorker(server)
         gui, worker = self._gui, self._worker
         self._state = gui.add_markdown('')
-        self.slider: Any = gui.add_slider('step', 0, playback.steps, 1, 0)
+        self.slider: Any = gui.add_slider('step', 0, playback.steps, 1, playback.step)
         worker.on_value(self.slider, self._scrub)
         tabs = gui.add_tab_group()
         with tabs.add_tab('run'):

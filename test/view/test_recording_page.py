@@ -1,5 +1,6 @@
 """A recording in the page: every step that is shown is the recorded one."""
 
+import socket
 import threading
 import time
 
@@ -240,6 +241,8 @@ def test_recordings_that_cannot_be_shown(run, tmp_path, capsys):
         (['--save', '/nowhere/run.html'], 'cannot write'),
         (['--save', 'run.html', '--begin', '7'], 'less than 0.4 s'),
         (['--save', 'run.html', '--duration', '0'], '--duration'),
+        (['--at', '7'], 'less than 0.4 s'),
+        (['--at', '-0.1'], '--at'),
         (['--speed', '-1'], '--speed'),
         (['--port', '99999999'], 'choose another port'),
     ],
@@ -248,6 +251,21 @@ def test_words_that_cannot_be(run, words, reason, capsys, monkeypatch, tmp_path)
     monkeypatch.chdir(tmp_path)
     assert reason in refused(capsys, run[0], *words)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recording_opens_at_a_time(run, monkeypatch):
+    opened = []
+
+    def note(page, title, options):
+        until(lambda: page._playback.reach == STEPS)
+        opened.append((page.draw().recorded.report.time, page.panel.slider.value))
+
+    monkeypatch.setattr('contact_sim.view.__main__.run_page', note)
+    with socket.socket() as free:
+        free.bind(('localhost', 0))
+        port = free.getsockname()[1]
+    assert main([str(run[0]), '--at', '0.137', '--port', str(port)]) == 0
+    assert opened == [(pytest.approx(0.137), 137)]
 
 
 def test_a_page_is_saved(run, tmp_path, capsys):

@@ -1,0 +1,82 @@
+"""`python -m contact_sim.verdict my_controller.py:Walk`: controller or contact law?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from contact_sim.campaign import SCENARIOS
+from contact_sim.contact_models import contact_models
+from contact_sim.errors import ContactSimError
+from contact_sim.robot._catalogue import default_robot
+from contact_sim.verdict._decision import Verdict
+from contact_sim.verdict._investigation import verdict
+from contact_sim.verdict._page import subtitle
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    result = argparse.ArgumentParser(
+        prog='python -m contact_sim.verdict',
+        description='Run a controller under every contact law, time steps and disturbances, and '
+        'say what decides its outcome: in words, one figure and a page.',
+        epilog='scenarios: ' + '; '.join(f'{x.name}: {x.meaning}' for x in SCENARIOS.values()),
+    )
+    add = result.add_argument
+    add('controller', help='stance, trot, hold, module:callable, file.py:callable, policy.yaml')
+    add('--robot', default=default_robot(), help='catalogue name, URDF or xacro file')
+    add('--scenario', default='stand', help=f'{", ".join(SCENARIOS)}, or a YAML file')
+    add('--budget', default='5min', metavar='TIME', help='wall time, such as 90s or 5min')
+    add('--output', type=Path, default=Path('out/verdict'), metavar='DIR')
+    add('--search', action='store_true',
+        help='look for the smallest disturbance under which it fails')  # fmt: skip
+    add('--laws', nargs='+', metavar='LAW',
+        help='contact laws, default: all of ' + ' '.join(contact_models()))  # fmt: skip
+    add('--factors', nargs='*', metavar='FACTOR',
+        help='what is varied besides the law, default: time_step delay noise friction mass_scale '
+        'push roughness start')  # fmt: skip
+    add('--seconds', type=float, metavar='S', help='simulated time of a run [s]')
+    add('--seeds', type=int, default=12, metavar='N', help='largest number of runs of a case')
+    add('--seed', type=int, default=0, metavar='N', help='of everything random')
+    add('--jobs', type=int, metavar='N', help='processes, default: one per core')
+    return result
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command.
+
+    Returns:
+        0; 1 with one line of reason where it cannot be run.
+    """
+    options = parser().parse_args(arguments)
+    try:
+        found = verdict(
+            options.controller, options.robot, options.scenario, options.budget, options.output,
+            options.laws, options.factors, options.seeds, options.seconds, options.seed,
+            options.jobs, options.search, lambda line: print(line, flush=True),
+        )  # fmt: skip
+    except ContactSimError as error:
+        print(f'contact_sim.verdict: {error}', file=sys.stderr)
+        return 1
+    print(text(found))
+    return 0
+
+
+def text(found: Verdict) -> str:
+    """Return a verdict for the terminal."""
+    lines = ['', found.headline, '', found.statement, '']
+    lines.append(f'  {subtitle(found)}')
+    lines += [f'  {evidence}' for evidence in found.evidence]
+    if found.parting is not None:
+        lines.append(f'  {found.parting.statement}')
+    lines += [f'  margin, {m.label} under {m.law}: {m.text}' for m in found.margins]
+    for worst in found.counterexamples:
+        again = 'same to the bit' if worst.repeats else 'NOT THE SAME when run again'
+        lines.append(f'  fails under {worst.law} with {worst.text} ({again}): {worst.reason}')
+    lines += [f'  {note}' for note in found.notes]
+    return '\n'.join(lines + ([f'\nwrote {found.page}'] if found.page else []))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

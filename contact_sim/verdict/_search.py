@@ -1,0 +1,184 @@
+"""The smallest disturbance under which a controller fails: along each factor, then jointly.
+
+A disturbance is a point whose coordinates are the distances of its factors from their nominal
+values, each 1 at the `reach` of its factor; its size is the length of that vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from contact_sim._types import Array
+from contact_sim.campaign import Trial
+from contact_sim.errors import InvalidInput
+from contact_sim.verdict._plan import Factor, Row
+
+DISTURBANCES = ('push', 'friction', 'delay', 'mass_scale', 'roughness', 'start')
+"""Factors of the search."""
+BISECTIONS = 5
+"""Halvings along each factor: the limit is known to 1/32 of its reach."""
+GENERATION = 6
+"""Points of a generation of CMA-ES."""
+GENERATIONS = 8
+SPREAD = 0.15
+"""First standard deviation of CMA-ES."""
+NEGLIGIBLE = 0.02
+"""Coordinate below which a factor is set to its nominal value, if it still fails then."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A small disturbance under which the controller fails."""
+
+    law: str
+    trial: Trial
+    size: float
+    """Length of the disturbance; 1 is the reach of one factor."""
+    parts: tuple[tuple[str, float], ...]
+    """Factors that deviate, and their values."""
+    text: str
+    reason: str
+    """Of the failure."""
+    row_hash: str
+    repeats: bool
+    """Whether a second run of the trial ended in the same state, to the bit."""
+    evaluations: int
+    """Runs of the search under this law."""
+    recording: Path | None = None
+
+
+Evaluate = Callable[[Sequence[Trial]], Sequence[Row]]
+"""Runs trials and returns their rows, in order; fewer where time is up."""
+
+
+def disturbed(nominal: Trial, factors: Sequence[Factor], point: Sequence[float]) -> Trial:
+    """Return the trial at a point."""
+    values: dict[str, Any] = {
+        f.name: f.at(x) for f, x in zip(factors, point, strict=True) if x != 0.0
+    }
+    return replace(nominal, **values)
+
+
+def limit_along(
+    evaluate: Evaluate, nominal: Trial, factors: Sequence[Factor]
+) -> dict[str, list[tuple[float, bool]]]:
+    """Return (value, works) of every run along each factor alone, in order of distance.
+
+    Bisection between the nominal value, which works, and the reach; a factor that does not make
+    it fail at its reach has no limit. All factors are halved together, so they run side by side.
+    """
+    ends: dict[str, list[tuple[float, bool]]] = {factor.name: [] for factor in factors}
+    open_: dict[str, tuple[float, float]] = {}
+    for round_ in range(BISECTIONS + 1):
+        points = {
+            factor.name: 1.0 if not round_ else 0.5 * sum(open_[factor.name])
+            for factor in factors if not round_ or factor.name in open_
+        }  # fmt: skip
+        chosen = [factor for factor in factors if factor.name in points]
+        trials = [disturbed(nominal, [factor], [points[factor.name]]) for factor in chosen]
+        for factor, row in zip(chosen, evaluate(trials), strict=False):
+            if row['outcome'] == 'refused':
+                open_.pop(factor.name, None)
+                continue
+            x, works = points[factor.name], bool(row['success'])
+            ends[factor.name].append((x, works))
+            low, high = open_.get(factor.name, (0.0, 1.0))
+            if not round_ and works:
+                continue
+            open_[factor.name] = (x, high) if works else (low, x)
+    return {
+        factor.name: [(factor.at(x), works) for x, works in sorted(ends[factor.name])]
+        for factor in factors
+    }
+
+
+def smallest_failure(
+    evaluate: Evaluate,
+    nominal: Trial,
+    factors: Sequence[Factor],
+    limits: Mapping[str, float],
+    record: Callable[[Trial], tuple[Row, Path | None]],
+) -> Counterexample | None:
+    """Return a small disturbance under which it fails, None if none was found.
+
+    Args:
+        evaluate: runs trials.
+        nominal: the case that works, with the law that is searched.
+        factors: that may deviate.
+        limits: distance at which each factor alone makes it fail, where it does.
+        record: runs a trial once more, with a recording.
+
+    Raises:
+        InvalidInput: CMA-ES is not installed.
+    """
+    try:
+        import cma
+    except ImportError as error:
+        raise InvalidInput(
+            "--search needs the package 'cma': pip install 'contact_sim[verdict]'"
+        ) from error
+    n, count = len(factors), 0
+    best: Array | None = None
+    seen: dict[tuple[float, ...], bool] = {}
+
+    def fails(points: Sequence[Array]) -> list[bool]:
+        nonlocal best, count
+        new = [p for p in {tuple(float(f'{x:.4g}') for x in p) for p in points} if p not in seen]
+        new.sort()
+        rows = evaluate([disturbed(nominal, factors, point) for point in new])
+        count += len(rows)
+        for point, row in zip(new, rows, strict=False):
+            seen[point] = not row['success'] and row['outcome'] != 'refused'
+            if seen[point] and (best is None or np.linalg.norm(point) < np.linalg.norm(best)):
+                best = np.array(point)
+        return [seen.get(tuple(float(f'{x:.4g}') for x in p), False) for p in points]
+
+    for k, factor in enumerate(factors):
+        if factor.name in limits and (best is None or limits[factor.name] < np.linalg.norm(best)):
+            best = np.eye(n)[k] * limits[factor.name]
+    start = np.array([0.5 * limits.get(factor.name, 0.5) for factor in factors])
+    strategy = cma.CMAEvolutionStrategy(
+        start, SPREAD,
+        {'bounds': [0.0, 1.0], 'seed': nominal.seed + 1, 'popsize': GENERATION, 'verbose': -9},
+    )  # fmt: skip
+    for _ in range(GENERATIONS):
+        points, before = [np.array(x) for x in strategy.ask()], count
+        answers = fails(points)
+        if count == before:
+            break  # time is up
+        # a failure is the better the smaller it is; else outwards, towards a failure
+        values = [
+            float(np.linalg.norm(p)) if bad else 2.0 * np.sqrt(n) - float(np.linalg.norm(p))
+            for p, bad in zip(points, answers, strict=True)
+        ]
+        strategy.tell(points, values)
+    if best is None:
+        return None
+    for k in range(n):  # without what it does not need
+        if 0.0 < best[k] < NEGLIGIBLE:
+            fails([np.where(np.arange(n) == k, 0.0, best)])
+    low, high = 0.0, 1.0
+    direction = best.copy()
+    for _ in range(BISECTIONS):  # towards the nominal case
+        middle = 0.5 * (low + high)
+        if fails([middle * direction])[0]:
+            high = middle
+        else:
+            low = middle
+    trial = disturbed(nominal, factors, best.tolist())
+    row, recording = record(trial)
+    again, _ = record(trial)
+    parts = tuple((f.name, f.at(x)) for f, x in zip(factors, best.tolist(), strict=True) if x)
+    by_name = {factor.name: factor for factor in factors}
+    text = ', '.join(f'{by_name[k].label} {by_name[k].text(x)}' for k, x in parts)
+    return Counterexample(
+        nominal.contact_model, trial, float(np.linalg.norm(best)), parts, text,
+        str(row['reason']), str(row['hash']),
+        bool(row['hash']) and row['hash'] == again['hash'] and not row['success'],
+        count, recording,
+    )  # fmt: skip
