@@ -13,7 +13,7 @@ from contact_sim.campaign._isolation import Limits
 from contact_sim.campaign._scenarios import SCENARIOS
 from contact_sim.campaign._table import read_rows
 from contact_sim.campaign._trial import Trial
-from contact_sim.contact_models import contact_models
+from contact_sim.contact_models import contact_models, model_names
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
 
 RANGES = {
@@ -58,7 +58,8 @@ def parser() -> argparse.ArgumentParser:
     add('--scenario', nargs='+', default=['stand'], help='names below, or YAML files')
     add(
         '--models', nargs='+', default=['all'], metavar='MODEL',
-        help='contact models, default: all of ' + ' '.join(contact_models()),
+        help='contact models, or presets of engines, of ' + ' '.join(model_names())
+        + '; default: all models',
     )  # fmt: skip
     add(
         '--parameter', nargs='+', default=[], metavar='NAME=VALUE',
@@ -97,8 +98,8 @@ def trials_of(options: argparse.Namespace) -> list[Trial]:
         raise InvalidInput(f'no controller is given: expected {FORMS}')
     models = list(contact_models()) if options.models == ['all'] else options.models
     for model in models:
-        if model not in contact_models():
-            raise UnknownName('contact model', model, ['all', *contact_models()])
+        if model not in model_names():
+            raise UnknownName('contact model', model, ['all', *model_names()])
     values: dict[str, Any] = {
         'controller': options.controllers, 'robot': options.robot, 'scenario': options.scenario,
         'contact_model': models, 'time_step': options.time_step, 'seconds': options.seconds,

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from contact_sim.campaign import SCENARIOS
-from contact_sim.contact_models import contact_models
+from contact_sim.contact_models import model_names
 from contact_sim.errors import ContactSimError
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.verdict._decision import Verdict
@@ -32,7 +32,8 @@ def parser() -> argparse.ArgumentParser:
     add('--search', action='store_true',
         help='look for the smallest disturbance under which it fails')  # fmt: skip
     add('--laws', nargs='+', metavar='LAW',
-        help='contact laws, default: all of ' + ' '.join(contact_models()))  # fmt: skip
+        help='contact models and presets of engines, default: all that differ, of '
+        + ' '.join(model_names()))  # fmt: skip
     add('--factors', nargs='*', metavar='FACTOR',
         help='what is varied besides the law, default: time_step delay noise friction mass_scale '
         'push roughness start')  # fmt: skip

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contact_sim.campaign import Trial
-from contact_sim.contact_models import contact_models
-from contact_sim.contact_models.guarantees import MAY_BREAK
+from contact_sim.contact_models import as_contact_model, contact_models, presets
 
 Row = Mapping[str, Any]
 """Inputs and outcome of a trial, with `factor` and `level` of its case."""
@@ -206,10 +205,18 @@ class Settings:
 
 
 def laws_in_order(laws: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the names of laws, all if None, in the order in which they are run."""
-    names = tuple(contact_models() if laws is None else laws)
+    """Return the names of laws in the order in which they are run.
+
+    None: all contact models, and the presets of engines that are no model at its defaults.
+    """
+    names = (*contact_models(), *_other_laws()) if laws is None else tuple(laws)
     place = {name: k for k, name in enumerate(FIRST)}
     return tuple(sorted(names, key=lambda name: place.get(name, len(place))))
+
+
+def _other_laws() -> tuple[str, ...]:
+    defaults = [as_contact_model(name).parameters for name in contact_models()]
+    return tuple(name for name in presets() if as_contact_model(name).parameters not in defaults)
 
 
 # --- The order of the runs
@@ -338,13 +345,8 @@ def _refinements(s: Settings, known: Outcomes, factor: Factor) -> Iterator[Wante
 
 def law_of(name: str) -> str:
     """Return the contact model of a name, which may be that of a preset."""
-    if name in MAY_BREAK:
-        return name
-    import contact_sim
-
-    presets: Mapping[str, Any] = getattr(contact_sim, 'presets', dict)()
-    model = presets[name].model if name in presets else None
-    return str(getattr(model, 'name', name))
+    preset = presets().get(name)
+    return name if preset is None else preset.model
 
 
 def not_counted(row: Row) -> str:
