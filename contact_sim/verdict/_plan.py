@@ -85,17 +85,21 @@ def factors_of(nominal: Trial, mass: float, friction: float) -> tuple[Factor, ..
         mass: of the robot [kg]; pushes are stated for its momentum.
         friction: of the stated case [-].
     """
+
+    def times(value: float, *shares: float) -> tuple[float, ...]:
+        return tuple(float(f'{share * value:.4g}') for share in shares)
+
     h, mu = nominal.time_step, friction
     pushes = [float(f'{speed * mass:.2g}') for speed in (0.1, 0.25, 1.5)]
     return (
         Factor('time_step', 'integration', 'time step', 'ms', 1e3, h,
-               (2.0 * h, 5.0 * h), (0.5 * h, 0.25 * h), 10.0 * h),
+               times(h, 2.0, 5.0), times(h, 0.5, 0.25), 10.0 * h),
         Factor('delay', 'latency', 'delay of commands', 'ms', 1e3, 0.0,
                (0.005, 0.01, 0.02), (), 0.1, h),
         Factor('noise', 'sensing', 'noise of the state', 'times the standard', 1.0,
                0.0, (1.0, 2.0), (), 10.0),
         Factor('friction', 'conditions', 'friction', '', 1.0, mu,
-               (0.75 * mu, 0.5 * mu), (1.25 * mu, 1.75 * mu), 0.05 * mu),
+               times(mu, 0.75, 0.5), times(mu, 1.25, 1.75), 0.05 * mu),
         Factor('mass_scale', 'conditions', 'mass', "times the robot's", 1.0, 1.0,
                (1.1, 1.2), (0.9, 0.75), 2.0),
         Factor('push', 'conditions', 'push', 'N s', 1.0, 0.0, (pushes[0], pushes[1]), (),
@@ -206,8 +210,8 @@ class Settings:
 
 
 def laws_in_order(laws: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the names of laws, all if None, in the order in which they are run."""
-    names = tuple(contact_models() if laws is None else laws)
+    """Return the names of laws, all and all presets if None, in the order of their runs."""
+    names = (*contact_models(), *presets()) if laws is None else tuple(laws)
     place = {name: k for k, name in enumerate(FIRST)}
     return tuple(sorted(names, key=lambda name: place.get(name, len(place))))
 
@@ -338,13 +342,16 @@ def _refinements(s: Settings, known: Outcomes, factor: Factor) -> Iterator[Wante
 
 def law_of(name: str) -> str:
     """Return the contact model of a name, which may be that of a preset."""
-    if name in MAY_BREAK:
-        return name
+    known = {} if name in MAY_BREAK else presets()
+    return str(getattr(known[name].model, 'name', name)) if name in known else name
+
+
+def presets() -> Mapping[str, Any]:
+    """Return the presets of contact models by name, none in a version without them."""
     import contact_sim
 
-    presets: Mapping[str, Any] = getattr(contact_sim, 'presets', dict)()
-    model = presets[name].model if name in presets else None
-    return str(getattr(model, 'name', name))
+    found: Mapping[str, Any] = getattr(contact_sim, 'presets', dict)()
+    return found
 
 
 def not_counted(row: Row) -> str:
