@@ -170,7 +170,7 @@ class Investigator:
         chosen = scenario_of(scenario)
         model = robot_of(robot)
         duration = chosen.seconds if seconds is None else seconds
-        jobs = len(os.sched_getaffinity(0)) if jobs is None else count('jobs', jobs)
+        jobs = os.cpu_count() or 1 if jobs is None else count('jobs', jobs)
         limit = max(min(SLOWEST * duration, 0.25 * budget), 2.0)
         if not DONE.exists():
             limit += COMPILING
@@ -210,6 +210,10 @@ class Investigator:
         self._asked_delay = False
         command = ['python', '-m', 'contact_sim.verdict', controller, '--robot', robot,
                    '--scenario', scenario, '--budget', f'{budget:g}s']  # fmt: skip
+        command += ['--laws', *laws] if laws is not None else []
+        command += ['--factors', *factors] if factors is not None else []
+        command += ['--seconds', f'{seconds:g}'] if seconds is not None else []
+        command += ['--seeds', str(seeds)] if seeds != MOST_SEEDS else []
         command += ['--search'] if search else []
         command += ['--seed', str(seed)] if seed else []
         self._about = _page.Investigation(

@@ -293,7 +293,7 @@ def page_text(
         section('How far each factor may go', margins_table(verdict)),
         section('Where two runs part', parting_text(verdict)),
         section('Smallest disturbance under which it fails', counterexamples_table(verdict)),
-        section('Failed runs', failures_table(verdict)),
+        section('Failed runs', failures_table(verdict, factors)),
         section('Also', ''.join(f'<p>{text(note)}</p>' for note in verdict.notes)),
     ]
     return PAGE.substitute(
@@ -430,14 +430,22 @@ def counterexamples_table(verdict: Verdict) -> str:
     return html_table(heads, rows)
 
 
-def failures_table(verdict: Verdict) -> str:
+def failures_table(verdict: Verdict, factors: Sequence[Factor]) -> str:
     """Return failed runs with a recording, and the command that shows each."""
+    by_name = {factor.name: factor for factor in factors}
+
+    def case(row: Row) -> tuple[str, str]:
+        factor = by_name.get(row['factor'])
+        if factor is None:
+            return row['factor'].replace('_', ' ') or 'as stated', row['level_text']
+        return factor.label, factor.text(row['level'])
+
     failed = [row for row in verdict.rows if not row['success'] and row.get('recording')]
     failed.sort(key=lambda row: row['factor'] != verdict.factor and bool(row['factor']))
     rows = [
         (
-            row['factor'] or 'as stated', row['level_text'], row['contact_model'],
-            str(int(row['seed'])), row['reason'], view_command(row),
+            *case(row), row['contact_model'], str(int(row['seed'])), row['reason'],
+            view_command(row),
         )
         for row in failed[:MOST_FAILURES]
     ]  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim._validation import checked
+from contact_sim.compare._runs import APART, WELL_INSIDE
 from contact_sim.contact_models.guarantees import LAWS
 from contact_sim.errors import InvalidInput
 from contact_sim.replay import Recording, Timeline
@@ -140,6 +141,12 @@ def _for_good(beyond: np.ndarray) -> int | None:
 
 
 def residuals_of(report: StepReport) -> dict[str, float]:
-    """Return the residual of each law in a step."""
-    values = report.residuals.as_dict()
+    """Return the residual of each law in a step, as `contact_sim.compare` measures them."""
+    values, contacts = report.residuals.as_dict(), report.contacts
+    load, normal = contacts.normal_force, report.record.frame_start[: len(contacts.gap), 2]
+    along = contacts.force - np.sum(contacts.force * normal, axis=1, keepdims=True) * normal
+    inside = np.linalg.norm(along, axis=1) < WELL_INSIDE * contacts.friction * load
+    values['slip'] = float(contacts.slip_speed[inside].max(initial=0.0))
+    h = float(report.record.time_step[0])
+    values['force_at_distance'] = h * float(load[contacts.gap > APART].sum())
     return {law: values[law] for law in LAWS}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import contact_sim
 from contact_sim.campaign import Trial
 from contact_sim.campaign._trial import failed_row
-from contact_sim.contact_models import contact_models
-from contact_sim.verdict._decision import Table, decide, margin_of
+from contact_sim.contact_models import Todorov, contact_models
+from contact_sim.verdict._decision import Table, breaks, decide, margin_of
 from contact_sim.verdict._plan import (
     LOOP,
     OWN_DELAY,
@@ -329,6 +331,20 @@ def test_laws_that_differ_get_more_seeds_before_other_factors():
     assert stated.count('todorov') > 4
     assert not any(each['factor'] in ('time_step', 'delay') for each in rows)
     assert any(each['factor'] == WITHOUT for each in rows)
+
+
+def test_a_preset_is_run_and_breaks_what_its_law_breaks(monkeypatch):
+    preset = SimpleNamespace(model=Todorov)
+    monkeypatch.setattr(contact_sim, 'presets', lambda: {'mine': preset}, raising=False)
+    assert laws_in_order() == (*LAWS, 'mine')
+    assert breaks('mine') == breaks('todorov') != ()
+    rows = world(lambda run: law(run) != 'mine' or run.level == 'slip',
+                 Settings(NOMINAL, laws_in_order(), FACTORS, 0.8, {}, 4, 8))  # fmt: skip
+    rows = [{**each, 'slip_broken': True, 'creep_mean': 0.05} if each['contact_model'] == 'mine'
+            else each for each in rows]  # fmt: skip
+    verdict = decide(rows, FACTORS)
+    assert (verdict.cause, verdict.residual) == ('contact_law', 'slip')
+    assert 'only under mine' in verdict.statement
 
 
 def test_margins_end_at_the_first_failure():
