@@ -36,8 +36,8 @@ from contact_sim.verdict._plan import (
     WITHOUT,
     Factor,
     Row,
+    counted,
     law_of,
-    not_counted,
 )
 from contact_sim.verdict._search import Counterexample
 from contact_sim.verdict._statistics import (
@@ -192,14 +192,10 @@ class Table:
             same = row.get('hash', '') or (row['seed'], row.get('end_time'))
             kept.setdefault((*_case(row), same), row)
         every_run_of_itself = all(row['outcome'] in OF_ITSELF for row in kept.values())
-        self.rows: list[Row] = []
         notes: dict[str, int] = {}
-        for row in kept.values():
-            why = '' if every_run_of_itself else not_counted(row)
-            if why:
-                notes[why] = notes.get(why, 0) + 1
-            else:
-                self.rows.append(row)
+        self.rows: list[Row] = list(kept.values())
+        if not every_run_of_itself:
+            self.rows, notes = counted(self.rows)
         self.notes = tuple(f'{why} ({n} runs)' for why, n in notes.items())
         self._by_case: dict[tuple[str, str, str], list[Row]] = {}
         for row in self.rows:

@@ -9,7 +9,7 @@ are differences between the same draws.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -360,12 +360,33 @@ def not_counted(row: Row) -> str:
         return f'{law} refused: {row["reason"]}'
     if row['outcome'] == 'hung':
         return f'{law}: not counted, it was too slow: {row["reason"]}'
-    if law_of(law) == 'null_space' and not row['success']:
+    if law_of(law) == 'null_space' and not row['success'] and row.get('unsolved', 0) > 0:
         return (
-            'null_space: not counted where it fails: it holds every foot that touches, by '
-            'whatever force, so that no foot can slide or lift off'
+            'null_space: not counted where it fails after steps for which it says itself that no '
+            'contact can hold the feet so'
         )
     return ''
+
+
+def counted(rows: Iterable[Row]) -> tuple[list[Row], dict[str, int]]:
+    """Return the rows that say something about the controller, and how many others by reason.
+
+    Of a case most of whose runs say nothing, the others say nothing either.
+    """
+    reasons: dict[str, int] = {}
+    cases: dict[tuple[str, str, str], list[tuple[Row, str]]] = {}
+    for row in rows:
+        cases.setdefault(key_of(row)[:3], []).append((row, not_counted(row)))
+    kept = []
+    for case in cases.values():
+        silent = [why for _, why in case if why]
+        if 2 * len(silent) > len(case):
+            reasons[silent[0]] = reasons.get(silent[0], 0) + len(case)
+            continue
+        kept += [row for row, why in case if not why]
+        for why in silent:
+            reasons[why] = reasons.get(why, 0) + 1
+    return kept, reasons
 
 
 class Outcomes:
@@ -375,9 +396,7 @@ class Outcomes:
         self._of: dict[tuple[str, str, str], list[bool]] = {}
         self._levels: dict[tuple[str, str], dict[float, None]] = {}
         self._unsolved = False
-        for row in rows:
-            if not_counted(row):
-                continue
+        for row in counted(rows)[0]:
             factor, level, law, _ = key_of(row)
             self._of.setdefault((factor, level, law), []).append(bool(row['success']))
             if factor and not math.isnan(row['level']):
