@@ -1,5 +1,7 @@
 """ROS programs as controllers of trials: in lockstep, repeatable, and with errors that say why."""
 
+import sys
+
 import pytest
 
 from contact_sim.campaign import Trial, run_trial
@@ -43,7 +45,7 @@ rclpy.spin(Squat(sys.argv[1]))
 def program(tmp_path):
     file = tmp_path / 'squat.py'
     file.write_text(ANSWERS)
-    return lambda kind: f'ros:python3 {file} {kind}'
+    return lambda kind: f'ros:{sys.executable} {file} {kind}'
 
 
 def trial(controller, seconds=0.1):
