@@ -287,7 +287,7 @@ def test_trials_that_end_their_process_are_rows_and_the_others_go_on(tmp_path):
     names = ['pd', 'Exits', 'Hangs', 'Leaks', 'Faults']
     campaign = Campaign(
         tuple(product(controller=list(map(own, names)), seconds=0.1)), tmp_path, workers=1,
-        limits=Limits(wall=4.0, memory=450.0),
+        limits=Limits(wall=4.0, memory=400.0),
     )  # fmt: skip
     campaign.run(progress=False)
     found = {row['controller'].rpartition(':')[2]: row for row in campaign.rows()}
@@ -296,7 +296,7 @@ def test_trials_that_end_their_process_are_rows_and_the_others_go_on(tmp_path):
         'Exits': ('crashed', 'its process ended with code 3'),
         'Faults': ('crashed', 'its process was ended by SIGSEGV'),
         'Hangs': ('hung', 'it ran for more than 4 s'),
-        'Leaks': ('crashed', 'it took more than 450 MB of memory'),
+        'Leaks': ('crashed', 'it took more than 400 MB of memory'),
         'pd': ('ok', ''),
     }
 
