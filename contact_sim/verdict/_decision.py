@@ -350,6 +350,20 @@ def _working(
         return Verdict('cannot_tell', 'It worked in every run so far.', why=why,
                        evidence=evidence)  # fmt: skip
     everywhere = rate_of(table.rows)
+    both = [row for row in table.rows if not row['success']]
+    if both:  # under another law and with another factor at once
+        labels = {factor.name: factor.label for factor in factors}
+        cases = dict.fromkeys(
+            f'{row["contact_model"]} with {labels.get(row["factor"], row["factor"])} '
+            f'{row["level_text"]}' for row in both
+        )  # fmt: skip
+        return Verdict(
+            'cannot_tell',
+            f'It works in the stated case under every law, and under {law} with each factor alone '
+            f'to the end of its range; it failed under {"; ".join(cases)}.',
+            why=f'law and factor at once, too few runs: {everywhere} of all runs work',
+            evidence=(*evidence, Evidence('all runs', everywhere)),
+        )
     inside = '; '.join(
         f'{factor.label} up to {factor.text(factor.levels[-1])}' if factor.reach > factor.nominal
         else f'{factor.label} down to {factor.text(factor.levels[-1])}'

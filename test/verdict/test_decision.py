@@ -231,6 +231,13 @@ def test_nothing_fails():
 # --- Cannot tell, with the reason
 
 
+def test_failures_under_another_law_and_factor_at_once_are_not_passed_over():
+    verdict = found(lambda run: not (law(run) == 'sap' and run.trial.delay > 0.015))
+    assert verdict.cause == 'cannot_tell'
+    assert 'sap with delay of commands 0.02' in verdict.statement
+    assert 'too few runs' in verdict.why
+
+
 def test_no_runs():
     assert decide([], FACTORS).cause == 'cannot_tell'
 
