@@ -16,7 +16,7 @@ OLDEST := .venv-oldest
 # These look only at the sources, need colcon, the linters or MuJoCo, ask the same calls again, or
 # ask for physics in which no version plays a part.
 LEFT_OUT := $(foreach name,architecture packaging wheel manifest launch benchmarks which_model,--ignore=test/project/test_$(name).py) \
-    $(foreach name,fuzz gallery textbook,--ignore=test/$(name)) \
+    $(foreach name,fuzz gallery textbook verdict,--ignore=test/$(name)) \
     $(patsubst %,--ignore=%,$(filter-out $(foreach name,analytic golden_numbers laws,%/test_$(name).py),$(wildcard test/physics/test_*.py)))
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 REAL_TIME := test/ros/process

@@ -7,6 +7,7 @@ import pytest
 from contact_sim.campaign import Trial, run_trial
 
 pytest.importorskip('rclpy', reason='ROS 2 is not installed')
+pytestmark = pytest.mark.ros
 
 ANSWERS = '''
 import sys
