@@ -30,7 +30,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
 from contact_sim._types import Array
-from contact_sim.campaign._controllers import ControllerError
+from contact_sim.errors import ContactSimError
 from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._model import RobotModel
 from contact_sim.ros._client import environment
@@ -48,6 +48,10 @@ EVERY = QoSProfile(depth=1000)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 OUTPUT_TAIL = 1000
 """Characters at the end of its output that an error quotes."""
+
+
+class RosControllerError(ContactSimError, RuntimeError):
+    """A program that did not start, ended, or did not answer."""
 
 
 class RosController:
@@ -82,7 +86,7 @@ class RosController:
         """Publish the state, wait for the command that bears its stamp, and return it."""
         run, robot = self._run, self._robot
         if run is None:
-            raise ControllerError('a ROS controller begins with reset')
+            raise RosControllerError('a ROS controller begins with reset')
         # specific force of the base from the change of its velocity in world axes
         turn = pin.Quaternion(np.array(q[3:7])).toRotationMatrix()
         linear = turn @ v[:3]
@@ -97,7 +101,7 @@ class RosController:
             message.name, message.position, message.velocity, message.effort
         )
         if refused is not None:
-            raise ControllerError(f'joint_commands at t = {time:.4f} s: {refused}')
+            raise RosControllerError(f'joint_commands at t = {time:.4f} s: {refused}')
         return self._buffer.current
 
     def _messages(self, time: float, q: Array, v: Array, force: Array) -> dict[str, Any]:
@@ -168,7 +172,7 @@ class _Run:
             )  # fmt: skip
         except OSError as error:
             self._end_node()
-            raise ControllerError(f'{shlex.join(words)}: cannot be run: {error}') from error
+            raise RosControllerError(f'{shlex.join(words)}: cannot be run: {error}') from error
 
     def send_description(self, robot: RobotModel) -> None:
         """Publish the URDF for whoever wants it."""
@@ -214,7 +218,7 @@ class _Run:
         end = clock.monotonic() + PATIENCE
         while stamp not in self._answers:
             if clock.monotonic() > end:
-                raise ControllerError(
+                raise RosControllerError(
                     f'no joint_commands with the stamp of the state at t = {time:.4f} s within '
                     f'{PATIENCE:g} s{self._said()}'
                 )
@@ -230,11 +234,11 @@ class _Run:
         end = clock.monotonic() + timeout
         while not condition():
             if not self._process.running:
-                raise ControllerError(f'the program has ended{self._said()}')
+                raise RosControllerError(f'the program has ended{self._said()}')
             left = end - clock.monotonic()
             if left <= 0.0:
                 if strict:
-                    raise ControllerError(f'waited {timeout:g} s for {what}{self._said()}')
+                    raise RosControllerError(f'waited {timeout:g} s for {what}{self._said()}')
                 return
             self._executor.spin_once(min(left, 0.1))
 

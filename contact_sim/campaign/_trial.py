@@ -42,7 +42,14 @@ from contact_sim.collision._terrain import Terrain
 from contact_sim.compare._scenarios import GRAVITY
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeSteppingModel
-from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, UnknownName, shown
+from contact_sim.errors import (
+    ContactSimError,
+    InvalidInput,
+    NonFiniteState,
+    UnknownName,
+    of_type,
+    shown,
+)
 from contact_sim.parameters import from_mapping
 from contact_sim.replay import Recorder
 from contact_sim.replay._format import versions
@@ -512,6 +519,7 @@ def batch_key(trial: Trial) -> tuple[Any, ...] | None:
     Alone run trials on rough ground and stairs, of controllers without `batch`, and of contact
     models without compiled steps.
     """
+    of_type('trial', trial, Trial)
     try:
         scenario = scenario_of(trial.scenario)
         model = contact_model_of(trial)

@@ -522,6 +522,7 @@ class Network:
     """
 
     def __init__(self, policy: PolicyFile) -> None:
+        of_type('policy', policy, PolicyFile)
         place = f'{policy.path.name}: network {policy.network.name}'
         try:
             import onnxruntime
@@ -618,7 +619,9 @@ class BatchPolicy:
     """
 
     def __init__(self, policy: PolicyFile, robot: RobotModel, network: Network, n: int) -> None:
-        self._policy, self._robot, self._network = policy, robot, network
+        self._policy = of_type('policy', policy, PolicyFile)
+        self._robot = of_type('robot', robot, RobotModel)
+        self._network = of_type('network', network, Network)
         self.n = count('n', n)
         self._observation = Observation(
             robot, policy.joints, policy.pose, policy.parts, policy.clip, policy.phase

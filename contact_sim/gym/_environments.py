@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array, Mask
+from contact_sim._validation import as_tuple, whole
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.gym._velocity import VelocityWorlds, one_or_several
 
@@ -47,6 +48,14 @@ def checked_options(options: dict[str, Any] | None, known: Sequence[str]) -> dic
         if name not in known:
             raise UnknownName('option of reset', name, known)
     return options or {}
+
+
+def checked_seed(seed: object) -> int:
+    """Return a seed, a whole number of at least 0."""
+    number = whole('seed', seed)
+    if number < 0:
+        raise InvalidInput(f'seed = {number}: expected a whole number of at least 0')
+    return number
 
 
 class Env(gymnasium.Env):
@@ -88,7 +97,7 @@ class Env(gymnasium.Env):
             seed: of all that is drawn from now on.
             options: `velocity`: the command of the whole episode, (3,) [m/s, m/s, rad/s].
         """
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else checked_seed(seed))
         chosen = checked_options(options, OPTIONS[:1])
         generators = [self.np_random]
         if len(self.tasks) > 1:
@@ -233,11 +242,11 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         if seed is None:
             return [None] * self.num_envs
         if isinstance(seed, int | np.integer):
-            return [int(seed) + i for i in range(self.num_envs)]
-        seeds = list(seed)
+            return [checked_seed(seed) + i for i in range(self.num_envs)]
+        seeds = as_tuple('seed', seed)
         if len(seeds) != self.num_envs:
             raise InvalidInput(f'seed: {len(seeds)} given, expected one or {self.num_envs}')
-        return seeds
+        return [None if own is None else checked_seed(own) for own in seeds]
 
     def _mask(self, mask: Any) -> Mask:
         if mask is None:

@@ -17,9 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim._types import Array, Mask
 from contact_sim._validation import (
     LARGEST,
+    as_tuple,
     checked,
     checked_fields,
     count,
+    indices,
     number_within,
     positive,
     real_array,
@@ -417,7 +419,14 @@ class VelocityWorlds:
     def observe(
         self, which: NDArray[np.int64], generators: Sequence[Generator]
     ) -> NDArray[np.float32]:
-        """Return the observations of the worlds `which`, shape (m, observation_size)."""
+        """Return the observations of the worlds `which`, shape (m, observation_size).
+
+        Raises:
+            InvalidInput: worlds that do not exist, generators that are missing.
+        """
+        which = indices('which', which, self.n)
+        if len(as_tuple('generators', generators)) < self.n:
+            raise InvalidInput(f'generators: expected {self.n}, one for each world')
         time = np.asarray(self._elapsed[which] * self.period, dtype=float)
         frame = self._observation.of(
             self._q[which], self._v[which], self.velocity[which], self._action[which], time

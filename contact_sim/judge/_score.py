@@ -132,7 +132,13 @@ class Score:
         return float(np.percentile(np.abs(self[name]), share))
 
     def limit(self, name: str) -> float:
-        """Return the largest value that counts as kept; NaN for a residual without a limit."""
+        """Return the largest value that counts as kept; NaN for a residual without a limit.
+
+        Raises:
+            UnknownName: no such residual.
+        """
+        if name not in self.residuals:
+            raise UnknownName('residual', name, self.residuals)
         if name not in LIMITS:
             return np.nan
         return LIMITS[name] * (1.0 if name in PER_ROBOT else self.mass)

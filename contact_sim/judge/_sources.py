@@ -24,7 +24,7 @@ from contact_sim.collision._contact_slots import pair_of
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.contact_models._ncp import Ncp
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName, of_type, shown
 from contact_sim.judge._steps import Steps
 from contact_sim.replay._recording import Recording
 from contact_sim.replay._replayer import Replayer
@@ -465,6 +465,9 @@ class MujocoRecorder:
 
     def __init__(self, robot: RobotModel, model: Any, data: Any) -> None:
         self._mujoco = mujoco = _imported('mujoco')
+        of_type('robot', robot, RobotModel)
+        of_type('model', model, mujoco.MjModel)
+        of_type('data', data, mujoco.MjData)
         if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
             raise InvalidInput(
                 'MuJoCo with the integrator RK4 solves four contact problems in a step: no force '

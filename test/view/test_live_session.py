@@ -152,7 +152,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(standing):
     session, sim = standing
     before, state = session.settings(), sim.snapshot().buffer
     refused = [
-        (lambda: session.set_contact_model('bullet'), UnknownName, 'bullet'),
+        (lambda: session.set_contact_model('newton'), UnknownName, 'newton'),
         (lambda: session.set_friction(-0.1), InvalidInput, 'friction'),
         (lambda: session.set_restitution(1.5), InvalidInput, 'restitution'),
         (lambda: session.set_time_step(0.0), InvalidInput, 'time_step'),
