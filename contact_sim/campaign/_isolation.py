@@ -38,7 +38,7 @@ from contact_sim.campaign._trial import (
     simulator_of,
     trial_of,
 )
-from contact_sim.errors import ContactSimError, InvalidInput
+from contact_sim.errors import ContactSimError, InvalidInput, of_type
 
 # --- Limits of a trial
 
@@ -64,9 +64,9 @@ class Limits:
 
     def wall_of(self, trial: Trial) -> float:
         """Return the wall-clock time that a trial may take [s]."""
+        seconds = of_type('trial', trial, Trial).seconds
         if self.wall is not None:
             return self.wall
-        seconds = trial.seconds
         if seconds is None:
             with suppress(ContactSimError):
                 seconds = scenario_of(trial.scenario).seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ def check_render_mode(render_mode: str | None) -> None:
 
 def checked_options(options: dict[str, Any] | None, known: Sequence[str]) -> dict[str, Any]:
     """Return the options of a reset."""
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidInput(f'options = {shown(options)}: expected options by name')
     for name in options or {}:
         if name not in known:
             raise UnknownName('option of reset', name, known)

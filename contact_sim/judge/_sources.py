@@ -668,6 +668,9 @@ class DrakeRecorder:
 
     def __init__(self, robot: RobotModel, plant: Any, context: Any, friction: float) -> None:
         pydrake = _imported('pydrake')
+        of_type('robot', robot, RobotModel)
+        if not hasattr(plant, 'GetFloatingBaseBodies'):
+            raise InvalidInput(f'plant = {shown(plant)}: expected a MultibodyPlant')
         if not plant.time_step() > 0.0:
             raise InvalidInput('the plant is continuous: expected a time_step > 0')
         name = f'Drake {getattr(pydrake, "__version__", "")}'.strip()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
+import threading
 import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contact_sim._validation import finite, positive
 from contact_sim.collision._terrain import TerrainLike
@@ -83,12 +85,24 @@ def base_parser() -> argparse.ArgumentParser:
 
 
 def run_page(page: Page | RecordingPage, title: str, options: argparse.Namespace) -> None:
-    """Print the address of a page, and draw it for ever."""
+    """Print the address of a page, and draw it until Ctrl-C."""
     address = address_of(options.host, options.port)
     print(f'{title}: {address} (Ctrl-C ends)', flush=True)
     if options.open and not webbrowser.open(address):
         print('no browser to open; go to the address in one', file=sys.stderr)
-    page.run(lambda: True)
+    # an exception of the handler may end in a callback of the compiler, which loses it
+    ended = threading.Event()
+
+    def end(number: int, frame: Any) -> None:
+        if ended.is_set():  # asked again
+            raise KeyboardInterrupt
+        ended.set()
+
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        page.run(lambda: not ended.is_set())
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def warn(text: str) -> None:

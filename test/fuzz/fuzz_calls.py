@@ -138,6 +138,8 @@ def of_class(cls: type) -> Iterator[Call]:
         if name.startswith('_') or name in NOT_FOR_USERS:
             continue
         item = inspect.getattr_static(cls, name)
+        if not getattr(item, '__module__', 'contact_sim').startswith('contact_sim'):
+            continue  # inherited from another package
         if isinstance(item, property):
             if item.fset is not None:
                 value = inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY)
