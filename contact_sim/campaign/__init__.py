@@ -10,6 +10,7 @@ from contact_sim.campaign._campaign import (
     summary,
 )
 from contact_sim.campaign._controllers import (
+    Adapted,
     Controller,
     ControllerError,
     load_controller,
@@ -21,6 +22,7 @@ from contact_sim.campaign._trial import Trial, run_trial, run_trials, trial_of
 
 __all__ = [
     'SCENARIOS',
+    'Adapted',
     'Campaign',
     'Controller',
     'ControllerError',

@@ -1,7 +1,14 @@
 """Whole-body controllers: functions of time and state, for use in process or in a node."""
 
 from contact_sim.control._inverse_dynamics import Answer
-from contact_sim.control._policy import BatchPolicy, Policy, load_policy, policy_layouts
+from contact_sim.control._policy import (
+    BatchPolicy,
+    Network,
+    Policy,
+    PolicyFile,
+    load_policy,
+    policy_layouts,
+)
 from contact_sim.control._stance import BaseGains, BaseMotion, BaseReference, Stance
 from contact_sim.control._trot import Trot, TrotTuning
 
@@ -11,7 +18,9 @@ __all__ = [
     'BaseMotion',
     'BaseReference',
     'BatchPolicy',
+    'Network',
     'Policy',
+    'PolicyFile',
     'Stance',
     'Trot',
     'TrotTuning',
