@@ -3,9 +3,7 @@
 from contact_sim.control._inverse_dynamics import Answer
 from contact_sim.control._policy import (
     BatchPolicy,
-    Network,
     Policy,
-    PolicyFile,
     load_policy,
     policy_layouts,
 )
@@ -18,9 +16,7 @@ __all__ = [
     'BaseMotion',
     'BaseReference',
     'BatchPolicy',
-    'Network',
     'Policy',
-    'PolicyFile',
     'Stance',
     'Trot',
     'TrotTuning',
