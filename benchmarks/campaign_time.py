@@ -20,9 +20,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import engines
 import joblib
 import numpy as np
-from engines import HAVE_MUJOCO, TIME_STEP, MujocoPeer, write_json
+from engines import HAVE_MUJOCO, TIME_STEP, write_json
 
 import contact_sim
 from contact_sim.campaign import Campaign, Trial, sample, summary
@@ -40,7 +41,9 @@ def mujoco_run(friction: float, mass_scale: float, seconds: float) -> float:
     """Trot in MuJoCo; return the distance covered [m]."""
     robot = robot_of('go1')
     masses = [inertia.mass for inertia in list(robot.pinocchio_model.inertias)[1:]]
-    peer = MujocoPeer(with_masses(robot, mass_scale * np.array(masses)), friction, TIME_STEP)
+    peer = engines.MujocoPeer(
+        with_masses(robot, mass_scale * np.array(masses)), friction, TIME_STEP
+    )
     start = robot.reference_configuration()
     peer.reset(start, robot.joint_positions(start))
     trot = Trot(robot)

@@ -26,8 +26,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import engines
 import numpy as np
-from engines import HAVE_MUJOCO, MujocoPeer, write_json
+from engines import HAVE_MUJOCO, write_json
 from numpy.typing import NDArray
 
 import contact_sim
@@ -102,7 +103,7 @@ class Theirs(Peer):
         import mujoco
         from mujoco.rollout import Rollout
 
-        self._peer = MujocoPeer(robot, FRICTION, TIME_STEP, (self.kp, self.kd))
+        self._peer = engines.MujocoPeer(robot, FRICTION, TIME_STEP, (self.kp, self.kd))
         model, kind = self._peer.model, mujoco.mjtState.mjSTATE_FULLPHYSICS
         self._data = [mujoco.MjData(model) for _ in range(threads)]
         self._peer.reset(robot.reference_configuration(), self.pose)

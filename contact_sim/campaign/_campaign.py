@@ -102,7 +102,7 @@ def sobol(n: int, seed: int = 0, **values: Any) -> list[Trial]:
 
     ranges = _ranges(values)
     exponent = int(np.ceil(np.log2(count('n', n))))
-    numbers = qmc.Sobol(len(ranges), rng=np.random.default_rng(seed)).random_base2(exponent)[:n]
+    numbers = qmc.Sobol(len(ranges), seed=np.random.default_rng(seed)).random_base2(exponent)[:n]
     return _drawn(numbers, ranges, values)
 
 
