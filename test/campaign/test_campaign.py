@@ -267,7 +267,7 @@ def test_after_sigkill_half_way_the_table_is_the_same(trials, whole, tmp_path):
 
 
 def test_a_dask_cluster_makes_the_same_table(trials, whole, tmp_path):
-    distributed = pytest.importorskip('distributed')
+    distributed = pytest.importorskip('distributed', reason='no extra has Dask')
     chosen = trials[:4]
     with (
         distributed.LocalCluster(

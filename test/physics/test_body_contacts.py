@@ -183,3 +183,24 @@ def test_a_fallen_go1_rests_as_in_mujoco(model, attitude):
     turned = pin.Quaternion(sim.q[3:7]).angularDistance(pin.Quaternion(theirs[3:7]))
     assert turned <= math.radians(1.0)
     assert sim.q[7:] == pytest.approx(theirs[7:], abs=math.radians(1.0))
+
+
+@pytest.mark.parametrize('pairs', [False, True], ids=['ground', 'ground and links'])
+def test_the_delassus_matrix_of_a_fallen_robot_is_that_of_its_jacobian(pairs):
+    # contacts of links with the ground lie on one branch, those of two legs on two
+    robot = load_robot('go1')
+    if pairs:
+        robot = robot.with_self_collision()
+    sim = Simulator(robot, 'ncp')
+    q = sim.standing_configuration().copy()
+    q[3:7] = math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)
+    q[2] = 0.2
+    sim.reset(q)
+    for _ in range(400):
+        report = sim.step(np.zeros(robot.n_joints))
+    problem = report.problem
+    touching = report.pairs.normal_force > 0.0
+    assert touching.sum() >= 2
+    expected = problem.jacobian @ np.linalg.solve(problem.inertia, problem.jacobian.T)
+    scale = np.abs(expected).max()
+    assert np.abs(problem.delassus - expected).max() < 1e-10 * scale
