@@ -669,8 +669,8 @@ class DrakeRecorder:
     def __init__(self, robot: RobotModel, plant: Any, context: Any, friction: float) -> None:
         pydrake = _imported('pydrake')
         of_type('robot', robot, RobotModel)
-        if not hasattr(plant, 'GetFloatingBaseBodies'):
-            raise InvalidInput(f'plant = {shown(plant)}: expected a MultibodyPlant')
+        of_type('plant', plant, _imported('pydrake.multibody.plant').MultibodyPlant)
+        of_type('context', context, _imported('pydrake.systems.framework').Context)
         if not plant.time_step() > 0.0:
             raise InvalidInput('the plant is continuous: expected a time_step > 0')
         name = f'Drake {getattr(pydrake, "__version__", "")}'.strip()
@@ -782,6 +782,8 @@ def from_drake(
     Raises:
         InvalidInput, UnknownName, ImportError: as `DrakeRecorder`.
     """
+    of_type('plant', plant, _imported('pydrake.multibody.plant').MultibodyPlant)
+    of_type('simulator', simulator, _imported('pydrake.systems.analysis').Simulator)
     context = plant.GetMyMutableContextFromRoot(simulator.get_mutable_context())
     recorder = DrakeRecorder(robot, plant, context, friction)
     dofs = [plant.GetJointByName(name).velocity_start() for name in robot.joint_names]
@@ -804,7 +806,7 @@ def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(how_to_install(name, 'peers')) from error
+        raise ImportError(how_to_install(name.partition('.')[0], 'peers')) from error
 
 
 def how_to_install(name: str, extra: str) -> str:
