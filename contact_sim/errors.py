@@ -7,6 +7,7 @@ Bad input raises one of these; a solver that does not converge is a status, neve
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -73,10 +74,31 @@ def of_type(name: str, value: object, kind: type[Kind]) -> Kind:
     return value
 
 
+class _Bounded(reprlib.Repr):
+    """Of lists in lists a few entries only: a small file with aliases unfolds without end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = 12
+        self.maxstring = self.maxlong = self.maxother = 10 * LONGEST
+
+    def repr_instance(self, x: object, level: int) -> str:
+        try:
+            return repr(x)
+        except Exception:  # an object whose repr fails is as wrong as any other
+            return self.unprintable(x)
+
+    def unprintable(self, x: object) -> str:
+        return f'an object of type {type(x).__name__}'
+
+
+_BOUNDED = _Bounded()
+
+
 def shown(value: object) -> str:
     """Return a value for a message, in at most 200 characters."""
     try:
-        text = repr(value)
-    except Exception:  # an object whose repr fails is as wrong as any other
-        text = f'an object of type {type(value).__name__}'
-    return shortened(text, 200)
+        return shortened(_BOUNDED.repr(value), 200)
+    except Exception:  # such as an integer of 10 000 digits
+        return _BOUNDED.unprintable(value)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from contact_sim._validation import checked, checked_fields, count, pair
+from contact_sim._validation import as_tuple, checked, checked_fields, count, mapping, pair, text
 from contact_sim.campaign._isolation import (
     Limits,
     end_children,
@@ -357,16 +357,18 @@ class Share:
 
 
 def shares(rows: Iterable[Mapping[str, Any]], by: str = 'contact_model') -> list[Share]:
-    """Return the share of successes for each value of a column, in order of first appearance.
+    """Return the share of successes for each value of a column, ordered by value.
 
     Raises:
+        InvalidInput: rows that are no mappings.
         UnknownName: a column that the rows do not have.
     """
     from scipy.stats import binomtest
 
     groups: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        if by not in row:
+    text('by', by)
+    for row in as_tuple('rows', rows, 'a list of rows'):
+        if by not in mapping('rows: a row', row):
             raise UnknownName('column', by, row)
         groups.setdefault(str(row[by]), []).append(row)
     result = []
@@ -383,9 +385,14 @@ def shares(rows: Iterable[Mapping[str, Any]], by: str = 'contact_model') -> list
 
 
 def summary(rows: Sequence[Mapping[str, Any]], by: str = 'contact_model') -> str:
-    """Return a table of `shares` as text."""
+    """Return a table of `shares` as text.
+
+    Raises:
+        InvalidInput, UnknownName: as `shares`.
+    """
+    groups = shares(rows, by)
     cells = [[by.replace('_', ' '), 'trials', 'success', '95 % interval', 'outcomes']]
-    for group in shares(rows, by):
+    for group in groups:
         others = ', '.join(f'{name} {number}' for name, number in group.outcomes.items())
         cells.append([
             group.group, str(group.trials), f'{group.share:.1%}',

@@ -369,6 +369,9 @@ class VelocityWorlds:
         """Start episodes in the worlds `which`, drawn by the generators of all worlds.
 
         `velocity` (3,) or one row per world of `which` is the command of the whole episode.
+
+        Raises:
+            InvalidInput: not one generator per world, a velocity of another shape.
         """
         drawn, commanded = self._randomisation, None
         if velocity is not None:
@@ -378,6 +381,8 @@ class VelocityWorlds:
                     f'velocity: shape {commanded.shape}, expected finite (3,) or ({len(which)}, 3)'
                 )
             commanded = np.broadcast_to(commanded, (len(which), 3))
+        if len(generators) != self.n:
+            raise InvalidInput(f'generators: {len(generators)}, expected one per world, {self.n}')
         q, v = np.zeros((len(which), self.robot.nq)), np.zeros((len(which), self.robot.nv))
         for row, i in enumerate(which):
             generator = generators[i]

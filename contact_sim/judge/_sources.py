@@ -19,7 +19,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
-from contact_sim._validation import as_tuple, checked, count
+from contact_sim._validation import as_tuple, checked, count, finite, shaped
 from contact_sim.collision._contact_slots import pair_of
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.contact_models._base import ContactModel
@@ -73,13 +73,17 @@ class StepCollector:
         time: of the state at the start [s].
         q: configuration at the start, shape (nq,).
         v: velocity at the start, shape (nv,).
+
+    Raises:
+        InvalidInput: a state of another size or that is not finite.
     """
 
     def __init__(
         self, robot: RobotModel, source: str, time: float, q: ArrayLike, v: ArrayLike
     ) -> None:
-        self.robot, self.source = robot, source
-        self._states = [(float(time), np.array(q, dtype=float), np.array(v, dtype=float))]
+        self.robot, self.source = of_type('robot', robot, RobotModel), source
+        start_q, start_v = shaped('q', q, robot.nq), shaped('v', v, robot.nv)
+        self._states = [(finite('time', time), start_q.copy(), start_v.copy())]
         self._contacts: list[Sequence[StepContact]] = []
         self._rows: dict[str, list[Any]] = {'effort': [], 'external': [], 'interval_impulse': []}
         self._lengths: list[float] = []

@@ -56,7 +56,7 @@ NOT_FOR_USERS = {
 """Names that are public for another reason than that users call them."""
 
 
-NOWHERE = ('height',)
+NOWHERE = ('height', 'limit', 'first_beyond')
 """Methods that answer NaN where there is nothing, as they say."""
 
 
