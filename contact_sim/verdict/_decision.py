@@ -102,6 +102,7 @@ QUANTITIES = {
 """Column `cause` of a failed run: in words."""
 OF_ITSELF = ('controller_error', 'hung', 'crashed')
 """Outcomes after which there is nothing to ask about contact."""
+STATED = 'the stated case'
 ALPHA = 0.05
 """p-value below which rates differ."""
 
@@ -351,19 +352,8 @@ def _working(
                        evidence=evidence)  # fmt: skip
     everywhere = rate_of(table.rows)
     both = [row for row in table.rows if not row['success']]
-    if both:  # under another law and with another factor at once
-        labels = {factor.name: factor.label for factor in factors}
-        cases = dict.fromkeys(
-            f'{row["contact_model"]} with {labels.get(row["factor"], row["factor"])} '
-            f'{row["level_text"]}' for row in both
-        )  # fmt: skip
-        return Verdict(
-            'cannot_tell',
-            f'It works in the stated case under every law, and under {law} with each factor alone '
-            f'to the end of its range; it failed under {"; ".join(cases)}.',
-            why=f'law and factor at once, too few runs: {everywhere} of all runs work',
-            evidence=(*evidence, Evidence('all runs', everywhere)),
-        )
+    if both:
+        return _law_and_factor(table, factors, both, evidence)
     inside = '; '.join(
         f'{factor.label} up to {factor.text(factor.levels[-1])}' if factor.reach > factor.nominal
         else f'{factor.label} down to {factor.text(factor.levels[-1])}'
@@ -376,6 +366,47 @@ def _working(
         1.0 - p_of_even(everywhere),
         f'{everywhere} of all runs work; binomial test against one half',
         evidence=(*evidence, Evidence('all runs', everywhere)),
+    )
+
+
+def _law_and_factor(
+    table: Table, factors: Sequence[Factor], failed: Sequence[Row], evidence: tuple[Evidence, ...]
+) -> Verdict:
+    """Return the verdict where it fails only under another law and with another factor at once."""
+    law = reference_of(table)
+    away = [row for row in table.rows if row['factor'] and not is_exact(row['contact_model'])]
+    compared = len({_case(row) for row in away})  # as many chances to fail
+    found: list[Verdict] = []
+    names: dict[str, None] = {}
+    for factor in factors:
+        for level in sorted({x['level'] for x in failed if x['factor'] == factor.name}):
+            case = f'{factor.label} {factor.text(level)}'
+            there = Table(
+                {**row, 'factor': '', 'level_text': ''} for row in table.rows
+                if (row['factor'], row['level_text']) == (factor.name, str(level))
+            )  # fmt: skip
+            rates = {name: there.rate(name) for name in there.laws()}
+            names |= {
+                f'{name} with {case} in {rate.runs - rate.successes} of {rate.runs} runs': None
+                for name, rate in rates.items() if rate.successes < rate.runs
+            }  # fmt: skip
+            failing = [name for name, rate in rates.items() if rate.fails and not is_exact(name)]
+            if failing and there.rate(law).works:
+                found.append(
+                    _contact_law(there, failing, there.rate(law), evidence, False, case, compared)
+                )
+    everywhere = Evidence('all runs', rate_of(table.rows))
+    clear = [verdict for verdict in found if verdict.cause == 'contact_law']
+    if clear:
+        best = max(clear, key=lambda verdict: verdict.confidence)
+        notes = (*best.notes, *(f'It failed under {name}.' for name in names))
+        return replace(best, notes=notes, evidence=(*best.evidence, everywhere))
+    return Verdict(
+        'cannot_tell',
+        f'It works in the stated case under every law, and under {law} with each factor alone to '
+        f'the end of its range; it failed under {"; ".join(names)}.',
+        why=f'law and factor at once, too few runs: {everywhere.rate} of all runs work',
+        evidence=(*evidence, everywhere),
     )
 
 
@@ -577,21 +608,29 @@ def _contact_law(
     exact: Rate,
     evidence: tuple[Evidence, ...],
     works_there: bool,
+    case: str = STATED,
+    compared: int = 0,
 ) -> Verdict:
-    """Return the verdict where laws that break a law end otherwise than the exact ones."""
+    """Return the verdict where laws that break a law end otherwise than the exact ones.
+
+    `case` names the one that the table states; `compared` is how many cases might have differed,
+    0: as many as laws.
+    """
     residual, cured = _residual(table, suspects, works_there)
     shown = {law: table.rate(law) for law in table.laws() if not is_exact(law)}
-    evidence += tuple(Evidence(f'the stated case under {law}', r) for law, r in shown.items()
-                      if law not in {e.text.split()[-1] for e in evidence})  # fmt: skip
+    texts = {law: f'{case} under {law}' for law in shown}
+    known = {e.text for e in evidence}
+    evidence += tuple(Evidence(texts[law], r) for law, r in shown.items()
+                      if texts[law] not in known)  # fmt: skip
     evidence += tuple(cured)
     pooled = rate_of([row for law in suspects for row in table.case(law)])
     # the suspects were chosen among all laws: as many chances to differ (Bonferroni)
-    compared = max(len(shown), 1)
+    compared = compared or max(len(shown), 1)
     p = min(compared * p_of_difference(exact, pooled), 1.0)
     if p >= ALPHA:
         why = (
             f'too few runs: {pooled} under {" and ".join(suspects)} against {exact} under the '
-            f'exact laws, p = {p:.2g} for {compared} laws'
+            f'exact laws, p = {p:.2g} for {compared} comparisons'
         )
         word = 'works' if works_there else 'fails'
         return Verdict('cannot_tell', f'It {word} so far under {" and ".join(suspects)} only.',
@@ -606,7 +645,11 @@ def _contact_law(
             f'the exact laws.{where}'
         )
     else:
-        statement = f'It fails only under {names}{does}; under the exact laws it works.{where}'
+        before = f'It works in the stated case under every law. With {case} it fails'
+        statement = (
+            f'{"It fails" if case == STATED else before} only under {names}{does}; under the '
+            f'exact laws it works.{where}'
+        )
     reasons = [
         f'{law}: {MAY_BREAK[law_of(law)][residual]}.'
         for law in suspects if residual in MAY_BREAK.get(law_of(law), {})
@@ -620,7 +663,8 @@ def _contact_law(
     quantity = _first_quantity(table.stated)
     return Verdict(
         'contact_law', f'{statement} {REALITY[residual]} {side}'.rstrip(), 1.0 - p,
-        f"Fisher's exact test of {exact} against {pooled}, for {compared} laws", 'contact_model',
+        f"Fisher's exact test of {exact} against {pooled}, for {compared} comparisons",
+        'contact_model',
         residual=residual, artefact=works_there, quantity=quantity, evidence=evidence,
         notes=tuple(reasons),
     )  # fmt: skip

@@ -283,6 +283,8 @@ def candidates(settings: Settings, rows: Sequence[Row]) -> Iterator[Wanted]:
         for factor in s.factors:
             for level in factor.levels[-1:]:
                 yield Wanted(other, 0, factor.name, level)
+    if works:
+        yield from _together(s, known)
     for name in s.laws:
         yield from _spread(s, name, s.most_seeds)
 
@@ -327,6 +329,19 @@ def _loops(s: Settings, known: Outcomes) -> Iterator[Wanted]:
         if name == LOOP and known.mostly(False, 'time_step', level, s.reference):
             for seed in range(s.seeds):
                 yield Wanted(s.reference, seed, LOOP, level)
+
+
+def _together(s: Settings, known: Outcomes) -> Iterator[Wanted]:
+    """Yield more runs of factors with which another law fails and the reference does not."""
+    for factor in s.factors:
+        level = factor.levels[-1]
+        failing = [law for law in s.laws if known.mostly(False, factor.name, level, law)]
+        if failing and known.mostly(True, factor.name, level, s.reference):
+            for law in s.laws:
+                yield Wanted(law, 0, factor.name, level)
+            for law in (s.reference, *failing):
+                for seed in range(1, 2 * s.seeds):
+                    yield Wanted(law, seed, factor.name, level)
 
 
 def _refinements(s: Settings, known: Outcomes, factor: Factor) -> Iterator[Wanted]:
