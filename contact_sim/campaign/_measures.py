@@ -80,6 +80,7 @@ class Log:
         ground: on which it moves.
         start: report of the state at the start.
         time_step: h [s].
+        delay: with which commands act [s].
     """
 
     def __init__(
@@ -90,9 +91,10 @@ class Log:
         ground: Terrain,
         start: StepReport,
         time_step: float,
+        delay: float = 0.0,
     ) -> None:
         self._scenario, self._robot, self._mass = scenario, robot, mass
-        self._terrain, self._h = ground, time_step
+        self._terrain, self._h, self._delay = ground, time_step, delay
         self.ended = False
         self._outcome, self._reason = '', ''
         self._contacts = n = len(start.contacts.gap)
@@ -121,6 +123,7 @@ class Log:
         self._parts: dict[str, list[Array]] = {}
         self._energy = np.zeros(len(EnergyBalance._fields))
         self._first: tuple[str, float, str] | None = None
+        self._effort, self._changed = np.full((1, robot.n_joints), np.nan), 0  # the last change
 
     def add(self, report: StepReport) -> bool:
         """Add one step; return whether the trial has ended."""
@@ -175,7 +178,13 @@ class Log:
 
     def _note_joints(self, count: int) -> None:
         robot = self._robot
-        effort = np.abs(self._field('effort', count))
+        applied = self._field('effort', count)
+        steps = np.arange(self._steps, self._steps + count)
+        same = (applied == np.concatenate([self._effort, applied[:-1]])).all(axis=1)
+        changed = np.maximum.accumulate(np.where(same, self._changed, steps))
+        self._effort, self._changed = applied[-1:].copy(), int(changed[-1])
+        self._keep('age', self._delay + self._h * (steps - changed))
+        effort = np.abs(applied)
         speed = np.abs(self._field('v', count)[:, robot.joint_velocity_index])
         torque, velocity = effort / robot.effort_limit, speed / robot.velocity_limit
         for name, share in (('torque', torque), ('velocity', velocity)):
@@ -384,6 +393,10 @@ class Log:
                     f'foot {foot} swung {top:.3g} m above the ground, band '
                     f'{s.clearance_band:g} m or more,'
                 )))  # fmt: skip
+        age = self._series('age')
+        note('command_age', age > s.age_band, 1, lambda k: (
+            f'commands {age[k]:.3g} s old, band up to {s.age_band:g} s,'
+        ))  # fmt: skip
         height, lowest = self._series('height'), s.height_band * self._standing
         note('height', height < lowest, 1, lambda k: (
             f'base {height[k]:.3g} m above the ground, band {lowest:.3g} m or more,'

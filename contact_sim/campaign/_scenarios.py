@@ -85,6 +85,8 @@ class Scenario:
     """Least distance of the centre of mass inside the support polygon [m]."""
     clearance_band: float = 0.0
     """Least height of the highest point of a swing of a foot [m]."""
+    age_band: float = 0.05
+    """Largest age of the commands: their delay and the time since they last changed [s]."""
 
     def __post_init__(self) -> None:
         positive('seconds', self.seconds, 's')
@@ -96,7 +98,7 @@ class Scenario:
                 f'Scenario.slope = {shown(self.slope)} rad: expected a value in (-pi/3, pi/3)'
             )
         positive('Scenario.step_depth', self.step_depth, 'm')
-        for name in ('height_band', 'tilt_band', 'torque_band', 'velocity_band'):
+        for name in ('height_band', 'tilt_band', 'torque_band', 'velocity_band', 'age_band'):
             if not getattr(self, name) > 0.0:
                 raise InvalidInput(
                     f'Scenario.{name} = {shown(getattr(self, name))}: expected a number > 0'

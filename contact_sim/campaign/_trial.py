@@ -379,7 +379,7 @@ class Prepared:
         """Return a log of the trial, given the report of its start."""
         return Log(
             self.scenario, self.nominal, self.robot.total_mass, self.ground, start,
-            self.trial.time_step,
+            self.trial.time_step, self.trial.delay,
         )  # fmt: skip
 
     def effort(self, command: Any, q: Array, v: Array) -> Array:

@@ -106,6 +106,13 @@ class Leaks(Late):
             self.kept.append(np.ones(10_000_000))
 
 
+class Freezes(Late):
+    """Repeats one answer, whatever happens."""
+
+    def act(self):
+        return np.zeros(12)
+
+
 class Pushes(Late):
     """All knees at their limits."""
 

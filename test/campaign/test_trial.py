@@ -297,6 +297,14 @@ def test_the_first_quantity_that_leaves_its_band_is_the_reason():
     assert row['saturated_share'] > 0.2
 
 
+@pytest.mark.parametrize('delay', [0.0, 0.02])
+def test_commands_that_stay_the_same_are_old(delay):
+    # it freezes at 20 ms; with a delay that acts later, and the commands are older by as much
+    row = run_trial(Trial(own('Freezes'), seconds=1.0, delay=delay))
+    assert (row['outcome'], row['cause']) == ('fell', 'command_age')
+    assert 'commands 0.051 s old, band up to 0.05 s, at t = 0.072 s' in row['reason']
+
+
 # --- Scenarios
 
 
