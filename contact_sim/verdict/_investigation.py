@@ -141,6 +141,34 @@ def verdict(
     ).result()  # fmt: skip
 
 
+def chosen_factors(known: Sequence[Factor], names: Sequence[str] | None) -> tuple[Factor, ...]:
+    """Return the factors with these names, all for None.
+
+    Raises:
+        UnknownName: a factor that does not exist.
+    """
+    for name in names or ():
+        if name not in (factor.name for factor in known):
+            raise UnknownName('factor', name, [factor.name for factor in known])
+    return tuple(factor for factor in known if names is None or factor.name in names)
+
+
+def command_line(
+    controller: str, robot: str, scenario: str, budget: float, laws: Sequence[str] | None,
+    factors: Sequence[str] | None, seconds: float | None, seeds: int, seed: int, search: bool,
+) -> str:  # fmt: skip
+    """Return the command that repeats an investigation."""
+    command = ['python', '-m', 'contact_sim.verdict', controller, '--robot', robot,
+               '--scenario', scenario, '--budget', f'{budget:g}s']  # fmt: skip
+    command += ['--laws', *laws] if laws is not None else []
+    command += ['--factors', *factors] if factors is not None else []
+    command += ['--seconds', f'{seconds:g}'] if seconds is not None else []
+    command += ['--seeds', str(seeds)] if seeds != MOST_SEEDS else []
+    command += ['--search'] if search else []
+    command += ['--seed', str(seed)] if seed else []
+    return shlex.join(command)
+
+
 class Investigator:
     """One investigation; see `verdict`."""
 
@@ -184,12 +212,7 @@ class Investigator:
         self._make_folder()
         nominal = Trial(controller, robot, scenario, seconds=seconds, seed=seed)
         varied = factors_of(nominal, model.total_mass, chosen.friction)
-        known = [factor.name for factor in varied]
-        for name in factors or ():
-            if name not in known:
-                raise UnknownName('factor', name, known)
-        if factors is not None:
-            varied = tuple(factor for factor in varied if factor.name in factors)
+        varied = chosen_factors(varied, factors)
         variants = {
             (LOOP, level): written(self._folder / 'controllers', Held, controller, level)
             for factor in varied if factor.name == 'time_step'
@@ -208,17 +231,12 @@ class Investigator:
         self._last_page = self._last_line = self._begin
         self._page: Path | None = None
         self._asked_delay = False
-        command = ['python', '-m', 'contact_sim.verdict', controller, '--robot', robot,
-                   '--scenario', scenario, '--budget', f'{budget:g}s']  # fmt: skip
-        command += ['--laws', *laws] if laws is not None else []
-        command += ['--factors', *factors] if factors is not None else []
-        command += ['--seconds', f'{seconds:g}'] if seconds is not None else []
-        command += ['--seeds', str(seeds)] if seeds != MOST_SEEDS else []
-        command += ['--search'] if search else []
-        command += ['--seed', str(seed)] if seed else []
+        command = command_line(
+            controller, robot, scenario, budget, laws, factors, seconds, seeds, seed, search
+        )
         self._about = _page.Investigation(
             controller, model.name, chosen.name, f'{chosen.meaning}; goal: {chosen.goal}',
-            shlex.join(command), 0.0, budget, '',
+            command, 0.0, budget, '',
         )  # fmt: skip
 
     def _make_folder(self) -> None:

@@ -122,63 +122,91 @@ def smallest_failure(
         raise InvalidInput(
             "--search needs the package 'cma': pip install 'contact_sim[verdict]'"
         ) from error
-    n, count = len(factors), 0
-    best: Array | None = None
-    seen: dict[tuple[float, ...], bool] = {}
-
-    def fails(points: Sequence[Array]) -> list[bool]:
-        nonlocal best, count
-        new = [p for p in {tuple(float(f'{x:.4g}') for x in p) for p in points} if p not in seen]
-        new.sort()
-        rows = evaluate([disturbed(nominal, factors, point) for point in new])
-        count += len(rows)
-        for point, row in zip(new, rows, strict=False):
-            seen[point] = not row['success'] and row['outcome'] != 'refused'
-            if seen[point] and (best is None or np.linalg.norm(point) < np.linalg.norm(best)):
-                best = np.array(point)
-        return [seen.get(tuple(float(f'{x:.4g}') for x in p), False) for p in points]
-
+    failures = _Failures(evaluate, nominal, factors)
     for k, factor in enumerate(factors):
-        if factor.name in limits and (best is None or limits[factor.name] < np.linalg.norm(best)):
-            best = np.eye(n)[k] * limits[factor.name]
+        if factor.name in limits:
+            failures.note(limits[factor.name] * np.eye(len(factors))[k])
     start = np.array([0.5 * limits.get(factor.name, 0.5) for factor in factors])
     strategy = cma.CMAEvolutionStrategy(
         start, SPREAD,
         {'bounds': [0.0, 1.0], 'seed': nominal.seed + 1, 'popsize': GENERATION, 'verbose': -9},
     )  # fmt: skip
-    for _ in range(GENERATIONS):
-        points, before = [np.array(x) for x in strategy.ask()], count
-        answers = fails(points)
-        if count == before:
-            break  # time is up
-        # a failure is the better the smaller it is; else outwards, towards a failure
-        values = [
-            float(np.linalg.norm(p)) if bad else 2.0 * np.sqrt(n) - float(np.linalg.norm(p))
-            for p, bad in zip(points, answers, strict=True)
-        ]
-        strategy.tell(points, values)
-    if best is None:
+    failures.search(strategy)
+    if failures.best is None:
         return None
-    for k in range(n):  # without what it does not need
-        if 0.0 < best[k] < NEGLIGIBLE:
-            fails([np.where(np.arange(n) == k, 0.0, best)])
-    low, high = 0.0, 1.0
-    direction = best.copy()
-    for _ in range(BISECTIONS):  # towards the nominal case
-        middle = 0.5 * (low + high)
-        if fails([middle * direction])[0]:
-            high = middle
-        else:
-            low = middle
-    trial = disturbed(nominal, factors, best.tolist())
-    row, recording = record(trial)
-    again, _ = record(trial)
-    parts = tuple((f.name, f.at(x)) for f, x in zip(factors, best.tolist(), strict=True) if x)
-    by_name = {factor.name: factor for factor in factors}
-    text = ', '.join(f'{by_name[k].label} {by_name[k].text(x)}' for k, x in parts)
-    return Counterexample(
-        nominal.contact_model, trial, float(np.linalg.norm(best)), parts, text,
-        str(row['reason']), str(row['hash']),
-        bool(row['hash']) and row['hash'] == again['hash'] and not row['success'],
-        count, recording,
-    )  # fmt: skip
+    failures.shrink()
+    return failures.counterexample(record)
+
+
+class _Failures:
+    """Runs points of the search, and keeps the smallest one that fails."""
+
+    def __init__(self, evaluate: Evaluate, nominal: Trial, factors: Sequence[Factor]) -> None:
+        self._evaluate, self._nominal, self._factors = evaluate, nominal, factors
+        self._seen: dict[tuple[float, ...], bool] = {}
+        self._count = 0
+        self.best: Array | None = None
+
+    def note(self, point: Array) -> None:
+        """Keep a point that fails, if none that is smaller is known."""
+        if self.best is None or np.linalg.norm(point) < np.linalg.norm(self.best):
+            self.best = point
+
+    def fails(self, points: Sequence[Array]) -> list[bool]:
+        """Return for each point whether it fails; False too where time is up."""
+        rounded = [tuple(float(f'{x:.4g}') for x in point) for point in points]
+        new = sorted(set(rounded) - set(self._seen))
+        rows = self._evaluate([disturbed(self._nominal, self._factors, p) for p in new])
+        self._count += len(rows)
+        for point, row in zip(new, rows, strict=False):
+            self._seen[point] = not row['success'] and row['outcome'] != 'refused'
+            if self._seen[point]:
+                self.note(np.array(point))
+        return [self._seen.get(point, False) for point in rounded]
+
+    def search(self, strategy: Any) -> None:
+        """Let CMA-ES look for smaller failures."""
+        for _ in range(GENERATIONS):
+            points, before = [np.array(x) for x in strategy.ask()], self._count
+            answers = self.fails(points)
+            if self._count == before:
+                return  # time is up
+            # a failure is the better the smaller it is; else outwards, towards a failure
+            values = [
+                float(np.linalg.norm(p)) if bad
+                else 2.0 * np.sqrt(len(p)) - float(np.linalg.norm(p))
+                for p, bad in zip(points, answers, strict=True)
+            ]  # fmt: skip
+            strategy.tell(points, values)
+
+    def shrink(self) -> None:
+        """Take out factors that are not needed, and go towards the nominal case."""
+        assert self.best is not None
+        for k in range(len(self._factors)):
+            if 0.0 < self.best[k] < NEGLIGIBLE:
+                self.fails([np.where(np.arange(len(self.best)) == k, 0.0, self.best)])
+        low, high, direction = 0.0, 1.0, self.best.copy()
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.fails([middle * direction])[0] else (middle, high)
+
+    def counterexample(self, record: Callable[[Trial], tuple[Row, Path | None]]) -> Counterexample:
+        """Run the best failure twice more, with a recording, and return it."""
+        assert self.best is not None
+        factors, best = self._factors, self.best.tolist()
+        trial = disturbed(self._nominal, factors, best)
+        row, recording = record(trial)
+        again, _ = record(trial)
+        deviating = [(f, f.at(x)) for f, x in zip(factors, best, strict=True) if x]
+        return Counterexample(
+            law=self._nominal.contact_model,
+            trial=trial,
+            size=float(np.linalg.norm(best)),
+            parts=tuple((f.name, value) for f, value in deviating),
+            text=', '.join(f'{f.label} {f.text(value)}' for f, value in deviating),
+            reason=str(row['reason']),
+            row_hash=str(row['hash']),
+            repeats=bool(row['hash']) and row['hash'] == again['hash'] and not row['success'],
+            evaluations=self._count,
+            recording=recording,
+        )
