@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import importlib
 import json
 import os
 import signal
@@ -228,18 +229,25 @@ def open_for_requests() -> None:
 # --- Requests
 
 
-def run_isolated(rows: Sequence[dict[str, Any]], limits: Limits) -> list[dict[str, Any]]:
+def run_isolated(
+    rows: Sequence[dict[str, Any]], limits: Limits, recording: Path | None = None
+) -> list[dict[str, Any]]:
     """Return the rows of trials, which are given by their inputs; together if they can.
 
-    Where a batch hangs or crashes each of its trials runs once more, alone.
+    Where a batch hangs or crashes each of its trials runs once more, alone. One trial alone may
+    be recorded.
     """
     trials = [trial_of(row) for row in rows]
     wall = sum(limits.wall_of(trial) for trial in trials)
     begin = time.perf_counter()
     try:
         answer: list[dict[str, Any]] = _ask(
-            {'run': [trial.as_row() for trial in trials]}, wall, limits.memory
-        )
+            {
+                'run': [trial.as_row() for trial in trials],
+                'recording': None if recording is None else str(recording),
+            },
+            wall, limits.memory,
+        )  # fmt: skip
         return answer
     except Ended as ended:
         if len(trials) == 1 or _closed.is_set():
@@ -247,6 +255,16 @@ def run_isolated(rows: Sequence[dict[str, Any]], limits: Limits) -> list[dict[st
             told = ended.outcome, ended.reason, 'controller', spent
             return [failed_row(trial, *told) for trial in trials]
     return [row for trial in trials for row in run_isolated([trial.as_row()], limits)]
+
+
+def call_isolated(function: str, trial: Trial, limits: Limits) -> Any:
+    """Return what a function, 'module:name', returns for a trial: a JSON value.
+
+    Raises:
+        Ended: it crashed, or took longer or more memory than a trial may.
+    """
+    request = {'call': function, 'trial': trial.as_row()}
+    return _ask(request, limits.wall_of(trial), limits.memory)
 
 
 def inspect_trial(trial: Trial, limits: Limits) -> bool:
@@ -281,8 +299,14 @@ def serve(descriptor: int) -> None:
             trials = [trial_of(row) for row in request['run']]
             warm_up(trials[0], warm)
             connection.send_bytes(b'null')
-            rows = run_trials(trials) if len(trials) > 1 else [run_trial(trials[0])]
+            alone = len(trials) == 1
+            rows = [run_trial(trials[0], request['recording'])] if alone else run_trials(trials)
             connection.send_bytes(json.dumps(rows).encode())
+        elif 'call' in request:
+            module, _, name = request['call'].partition(':')
+            connection.send_bytes(b'null')
+            said = getattr(importlib.import_module(module), name)(trial_of(request['trial']))
+            connection.send_bytes(json.dumps(said).encode())
         else:
             connection.send_bytes(b'null')
             answer = inspected(trial_of(request['inspect']))

@@ -60,6 +60,8 @@ FIELDS = (
     'contact_force', 'slip_speed', 'friction', 'impulse', 'u_next', 'bias', 'solver',
 )  # fmt: skip
 """Fields of the step data from which the columns come."""
+OF_ROWS = ('impulse', 'u_next', 'bias')
+"""Those with a row per row of the contact problem; contacts with the ground come first."""
 BLOCK = 64
 """Steps between two evaluations."""
 CONVERGED = np.array([status.converged for status in STATUSES])
@@ -112,7 +114,12 @@ class Log:
         layout, places, width = start.record.sizes.layout, [], 0
         self._columns: dict[str, tuple[slice, tuple[int, ...]]] = {}
         for name in FIELDS:
-            first, last, shape = layout[name]
+            first, _, shape = layout[name]
+            if shape[:1] == (start.record.sizes.nc,):  # without contacts between bodies
+                shape = (n, *shape[1:])
+            elif name in OF_ROWS:
+                shape = (3 * n,)
+            last = first + math.prod(shape)
             self._columns[name] = slice(width, width + last - first), shape
             places.append(np.arange(first, last))
             width += last - first
@@ -129,7 +136,7 @@ class Log:
         """Add one step; return whether the trial has ended."""
         k = self._filled
         report.record.buffer.take(self._places, out=self._rows[k], mode='clip')
-        self._residuals[k] = report.residuals
+        report.write_residuals(self._residuals[k])
         self._filled = k + 1
         if self._filled == BLOCK:
             self._evaluate()
@@ -195,13 +202,12 @@ class Log:
 
     def _note_contacts(self, count: int) -> None:
         """Note forces, slip and residuals; per contact with the ground, (count, contacts)."""
-        n = self._contacts
-        load = self._field('normal_force', count)[:, :n]
-        force = self._field('contact_force', count)[:, :n]
-        normal = self._field('frame_start', count)[:, :n, 2]
-        gap = self._field('gap', count)[:, :n]
-        speed = self._field('slip_speed', count)[:, :n]
-        friction = self._field('friction', count)[:, :n]
+        load = self._field('normal_force', count)
+        force = self._field('contact_force', count)
+        normal = self._field('frame_start', count)[:, :, 2]
+        gap = self._field('gap', count)
+        speed = self._field('slip_speed', count)
+        friction = self._field('friction', count)
         along = force - np.sum(force * normal, axis=2, keepdims=True) * normal
         loaded = load > 0.0
         inside = np.sqrt(np.sum(along * along, axis=2)) < WELL_INSIDE * friction * load

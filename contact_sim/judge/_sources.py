@@ -19,7 +19,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
-from contact_sim._validation import as_tuple, checked, count, finite, shaped
+from contact_sim._validation import as_tuple, checked, count, finite, finite_array
 from contact_sim.collision._contact_slots import pair_of
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.contact_models._base import ContactModel
@@ -82,8 +82,13 @@ class StepCollector:
         self, robot: RobotModel, source: str, time: float, q: ArrayLike, v: ArrayLike
     ) -> None:
         self.robot, self.source = of_type('robot', robot, RobotModel), source
-        start_q, start_v = shaped('q', q, robot.nq), shaped('v', v, robot.nv)
-        self._states = [(finite('time', time), start_q.copy(), start_v.copy())]
+        state = finite_array('q', q).copy(), finite_array('v', v).copy()
+        if (state[0].shape, state[1].shape) != ((robot.nq,), (robot.nv,)):
+            raise InvalidInput(
+                f'q, v: shapes {state[0].shape}, {state[1].shape}: other sizes than robot '
+                f'{robot.name!r}, expected ({robot.nq},), ({robot.nv},)'
+            )
+        self._states = [(finite('time', time), *state)]
         self._contacts: list[Sequence[StepContact]] = []
         self._rows: dict[str, list[Any]] = {'effort': [], 'external': [], 'interval_impulse': []}
         self._lengths: list[float] = []

@@ -63,9 +63,13 @@ class StepContext:
 
     def residuals(self, buffer: Array) -> Residuals:
         """Return the residuals of the step in `buffer`."""
-        self._front[:] = buffer
-        judge_step(*self._judge.arrays, self._residuals)
+        self.write_residuals(buffer, self._residuals)
         return Residuals._make(self._residuals.tolist())
+
+    def write_residuals(self, buffer: Array, out: Array) -> None:
+        """Write the residuals of the step in `buffer` into `out`, in their order."""
+        self._front[:] = buffer
+        judge_step(*self._judge.arrays, out)
 
     def group_values(self, buffer: Array, groups: ContactGroups) -> Array:
         """Return the rows of `group_values` of the step in `buffer`."""
@@ -227,6 +231,13 @@ class StepReport:
     def residuals(self) -> Residuals:
         """Residuals of the laws of contact and of motion (theory 2.15)."""
         return self._context.residuals(self._buffer)
+
+    def write_residuals(self, out: Array) -> None:
+        """Write `residuals` into `out`, in the order of their fields, shape (len(Residuals),).
+
+        For many steps: nothing is made or kept.
+        """
+        self._context.write_residuals(self._buffer, out)
 
     def read(self) -> None:
         """Evaluate all compiled quantities once, so that their functions are compiled."""

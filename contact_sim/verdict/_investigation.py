@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from contact_sim._validation import check_unique, checked, count
-from contact_sim.campaign import Trial, run_trial, scenario_of
+from contact_sim.campaign import Trial, scenario_of
+from contact_sim.campaign._isolation import run_isolated
 from contact_sim.campaign._trial import robot_of
 from contact_sim.contact_models import as_contact_model
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, shown
@@ -126,7 +127,7 @@ def verdict(
         seeds: largest number of runs of a case.
         seconds: simulated time of a run [s]; None: that of the scenario.
         seed: of everything random.
-        jobs: processes; None: one per core, 1: this one.
+        jobs: processes; None: one per core.
         search: whether to look for the smallest disturbance under which it fails.
         progress: called with a line of text every few seconds.
 
@@ -320,7 +321,8 @@ class Investigator:
             return
         self._asked_delay = True
         s = self._settings
-        delay = float(self._runner.call(own_delay, s.nominal, otherwise=0.0))
+        function = f'{own_delay.__module__}:{own_delay.__name__}'
+        delay = float(self._runner.call(function, s.nominal, otherwise=0.0))
         if delay < s.nominal.time_step:
             return
         folder, text = self._folder / 'controllers', s.nominal.controller
@@ -381,7 +383,7 @@ class Investigator:
         paths = [self._folder / 'runs' / f'parting-{k}.npz' for k in (0, 1)]
         paths[0].parent.mkdir(exist_ok=True)
         for run, path in zip(runs, paths, strict=True):
-            run_trial(run.trial, path)
+            run_isolated([run.trial.as_row()], self._runner.limits, path)
         try:
             self._parting = parting(paths[0], paths[1], names)
         except ContactSimError as error:
@@ -398,6 +400,8 @@ class Investigator:
             other = next((law for law in wrong if is_exact(law)), wrong[0])
             return (s.run(one), s.run(other)), (one, other)
         law = s.reference
+        if found.cause == 'contact_law':
+            return self._pair_with_factor(table)
         factor = s.factor(found.factor)
         if factor is not None and factor.name != 'time_step':
             for level in sorted(table.levels(factor.name, law), key=factor.distance):
@@ -406,6 +410,18 @@ class Investigator:
                 if first and right and not first[0]['success']:
                     name = f'{factor.label} {factor.text(level)}'
                     return (s.run(law), s.run(law, 0, factor.name, level)), ('as stated', name)
+        return None
+
+    def _pair_with_factor(self, table: Table) -> tuple[tuple[Run, Run], tuple[str, str]] | None:
+        """Return runs under two laws with one factor besides, of which the second fails."""
+        s, law = self._settings, self._settings.reference
+        for row in table.rows:
+            name, level, other = row['factor'], row['level'], row['contact_model']
+            if row['success'] or row['seed'] != s.nominal.seed or s.factor(name) is None:
+                continue
+            case = table.case(law, name, level)
+            if any(own['success'] for own in case if own['seed'] == s.nominal.seed):
+                return (s.run(law, 0, name, level), s.run(other, 0, name, level)), (law, other)
         return None
 
     def _find_worst_cases(self) -> None:
@@ -431,7 +447,8 @@ class Investigator:
         def record(trial: Trial) -> tuple[Row, Path | None]:
             path = self._folder / 'runs' / f'worst-{law}.npz'
             path.parent.mkdir(exist_ok=True)
-            return run_trial(trial, path), path
+            (row,) = run_isolated([trial.as_row()], self._runner.limits, path)
+            return row, path
 
         ends = limit_along(evaluate, nominal, factors)
         limits = {}
