@@ -73,8 +73,9 @@ def run_idle() -> None:
     os.nice(19)
     if hasattr(os, 'SCHED_IDLE'):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    with suppress(OSError):  # else a session of its own gets a fair share in spite of that
-        Path('/proc/self/autogroup').write_text('19', encoding='ascii')
+    if os.getsid(0) == os.getpid():  # a session of its own gets a fair share in spite of that
+        with suppress(OSError):
+            Path('/proc/self/autogroup').write_text('19', encoding='ascii')
 
 
 def compile_named(name: str) -> str:

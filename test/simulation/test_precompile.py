@@ -3,8 +3,14 @@
 import subprocess
 import sys
 import time
+from functools import partial
+from pathlib import Path
+
+import pytest
 
 from contact_sim import precompile
+
+AUTOGROUP = Path('/proc/self/autogroup')
 
 
 def test_nothing_is_started_when_all_is_compiled(monkeypatch, tmp_path):
@@ -72,6 +78,17 @@ def test_it_gives_way_to_everybody():
     code += 'print(os.nice(0), os.sched_getscheduler(0) == os.SCHED_IDLE)'
     said = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert said.stdout.split() == ['19', 'True']
+
+
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason='sessions share the processor in another way')
+def test_it_does_not_slow_down_the_session_of_others():
+    before = AUTOGROUP.read_text()
+    code = 'from contact_sim.precompile import run_idle; run_idle();'
+    code += f'print(open({str(AUTOGROUP)!r}).read())'
+    run = partial(subprocess.run, [sys.executable, '-c', code], capture_output=True, text=True)
+    assert run(check=True).stdout.strip() == before.strip()
+    assert run(check=True, start_new_session=True).stdout.strip().endswith('nice 19')
+    assert AUTOGROUP.read_text() == before
 
 
 def test_every_model_is_compiled_and_a_switch_compiles_nothing(monkeypatch, tmp_path, capsys):
