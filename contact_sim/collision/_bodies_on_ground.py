@@ -22,6 +22,7 @@ ellipsoid touches planes only, at its point farthest against the normal.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -64,6 +65,7 @@ KIND, ELLIPSOID = 6, 7  # places of the kind and of the first semi-axis
 SAME_FACE = 1e-6  # difference of normals up to which facets of a hull are one face
 
 
+@lru_cache(maxsize=4096)
 def shape_numbers(solid: Solid) -> Array:
     """Return the shape of a solid as numbers, shape (any,); that of a cylinder, then its axis."""
     if solid.ellipsoid:
@@ -92,26 +94,29 @@ def _faces_and_edges(corners: Array) -> tuple[Array, Array]:
     """Return the faces and edges of a convex hull; its coplanar triangles are one face."""
     hull = scipy.spatial.ConvexHull(corners)
     normals, of_face = hull.equations[:, :3], np.arange(len(hull.simplices))
-    for i, neighbours in enumerate(hull.neighbors):
-        for j in neighbours:
-            if np.abs(normals[i] - normals[j]).max() < SAME_FACE:
-                of_face[of_face == of_face[j]] = of_face[i]
+    # triangle i, place k and triangle j beyond the edge opposite to its corner k
+    i, k = np.indices(hull.neighbors.shape).reshape(2, -1)
+    j = hull.neighbors.ravel()
+    same = np.abs(normals[i] - normals[j]).max(axis=1) < SAME_FACE
+    for one, other in zip(i[same].tolist(), j[same].tolist(), strict=True):
+        of_face[of_face == of_face[other]] = of_face[one]
     _, first, of_face = np.unique(of_face, return_index=True, return_inverse=True)
     n = normals[first]
     faces = np.column_stack([n, (corners @ n.T).max(axis=0)])
-    edges = []
-    for i, neighbours in enumerate(hull.neighbors):
-        for k, j in enumerate(neighbours):
-            f, g = of_face[i], of_face[j]
-            if i < j and f != g:
-                a, b = corners[np.delete(hull.simplices[i], k)]
-                inwards = []
-                for face in (f, g):
-                    middle = corners[np.unique(hull.simplices[of_face == face])].mean(axis=0)
-                    into = np.cross(n[face], b - a)
-                    inwards.append(into * np.sign(into @ (middle - a)) / np.linalg.norm(into))
-                edges.append([*a, *b, *inwards[0], *inwards[1], f, g])
-    return faces, np.array(edges, dtype=float)
+    middle = np.array([
+        corners[np.unique(hull.simplices[of_face == face])].mean(axis=0)
+        for face in range(len(n))
+    ])  # fmt: skip
+    kept = (i < j) & (of_face[i] != of_face[j])
+    i, j, k = i[kept], j[kept], k[kept]
+    ends = np.array([[1, 2], [0, 2], [0, 1]])[k]
+    a, b = (corners[hull.simplices[i, ends[:, end]]] for end in (0, 1))
+    sides, inwards = (of_face[i], of_face[j]), []
+    for face in sides:
+        into = np.cross(n[face], b - a)
+        size = np.sign(np.sum(into * (middle[face] - a), axis=1)) / np.linalg.norm(into, axis=1)
+        inwards.append(into * size[:, None])
+    return faces, np.column_stack([a, b, *inwards, *sides])
 
 
 # Contacts of one solid. Its features are numbered within its pair (see _contact_slots.py): FACETS

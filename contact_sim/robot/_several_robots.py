@@ -362,7 +362,7 @@ class RobotPart:
     """Its velocity in v."""
     joints: slice
     """Its actuated joints among all, in efforts and commands."""
-    candidates: IndexArray
+    contact_points: IndexArray
     """Its contact points: indices into those of all."""
 
     @property
@@ -391,10 +391,10 @@ def parts_of(robot: RobotModel) -> tuple[RobotPart, ...]:
     parts = []
     for number, (name, own) in enumerate(named):
         last = first + (own.nq, own.nv, own.n_joints)
-        candidates = np.arange(feet, feet + len(own.contact_points), dtype=np.intp)
-        candidates.setflags(write=False)
+        points = np.arange(feet, feet + len(own.contact_points), dtype=np.intp)
+        points.setflags(write=False)
         q, v, joints = map(slice, first.tolist(), last.tolist())
-        parts.append(RobotPart(number, name, own, q, v, joints, candidates))
+        parts.append(RobotPart(number, name, own, q, v, joints, points))
         first, feet = last, feet + len(own.contact_points)
     return tuple(parts)
 

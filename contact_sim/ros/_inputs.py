@@ -164,7 +164,7 @@ class SupportCommand:
 
     def __init__(self, sim: Simulator, loop: Loop, part: RobotPart) -> None:
         self._sim, self._loop = sim, loop
-        points = part.candidates[: len(part.robot.contact_points)]
+        points = part.contact_points[: len(part.robot.contact_points)]
         self._feet = tuple(part.qualified_name(foot.name) for foot in part.robot.feet)
         self._points = tuple(str(index) for index in points)
         self._own = frozenset(points.tolist())

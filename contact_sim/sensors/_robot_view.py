@@ -138,7 +138,7 @@ class RobotView:
 def _slots(part: RobotPart, features: int) -> slice | NDArray[np.intp]:
     """Return which contacts are of a robot; a slice, which copies nothing, where they can be."""
     each = max(features, 1)
-    slots = (each * part.candidates[:, None] + np.arange(each)).ravel()
+    slots = (each * part.contact_points[:, None] + np.arange(each)).ravel()
     first = int(slots[0]) if len(slots) else 0
     in_a_row = np.array_equal(slots, first + np.arange(len(slots)))
     return slice(first, first + len(slots)) if in_a_row else slots

@@ -15,7 +15,7 @@ def test_a_robot_alone_is_one_part_without_a_name():
     (part,) = parts_of(GO1)
     assert (part.name, part.robot, part.number) == ('', GO1, 0)
     assert (part.q, part.v, part.joints) == (slice(0, 19), slice(0, 18), slice(0, 12))
-    assert part.candidates.tolist() == list(range(len(GO1.contact_points)))
+    assert part.contact_points.tolist() == list(range(len(GO1.contact_points)))
     assert part.qualified_name('FL_foot') == 'FL_foot'
     assert part.own(['FL_foot', 'x/y']) == ('FL_foot', 'x/y')
 
@@ -25,10 +25,10 @@ def test_parts_lie_where_the_joined_model_has_them():
     assert [part.name for part in parts] == ['a', 'sled', 'b']
     for part in parts:
         assert (part.q, part.v, part.joints) == PAIR.of(part.name)
-        names = [PAIR.contact_points[k].name for k in part.candidates]
+        names = [PAIR.contact_points[k].name for k in part.contact_points]
         assert names == [part.qualified_name(point.name) for point in part.robot.contact_points]
         assert part.own(PAIR.joint_names) == part.robot.joint_names
-    every = np.concatenate([part.candidates for part in parts])
+    every = np.concatenate([part.contact_points for part in parts])
     assert sorted(every) == list(range(len(PAIR.contact_points)))
 
 
