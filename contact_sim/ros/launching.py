@@ -121,7 +121,7 @@ def check_command_line(context: LaunchContext, known: Collection[str]) -> None:
 
 def is_true(context: LaunchContext, argument: str) -> bool:
     """Return whether an argument says true; raise if it says neither true nor false."""
-    return IfCondition(LaunchConfiguration(argument)).evaluate(context)
+    return bool(IfCondition(LaunchConfiguration(argument)).evaluate(context))
 
 
 def wanted(context: LaunchContext, argument: str, package: str) -> bool:

@@ -20,11 +20,12 @@
 #include <controller_manager/controller_manager.hpp>
 #include <lifecycle_msgs/msg/state.hpp>
 #include <rclcpp/rclcpp.hpp>
+#include <std_msgs/msg/string.hpp>
 
 namespace
 {
 constexpr std::chrono::microseconds POLL{20};  // between two looks at the clock
-constexpr std::chrono::milliseconds WAIT{5};   // between two cycles before the controllers are there
+constexpr std::chrono::milliseconds WAIT{5};   // between two cycles before the start
 constexpr double ROUNDING = 1e3;               // of an instant on the clock [ns]
 constexpr std::uint64_t RETRY = 1000;          // looks between two writes at the same time
 
@@ -59,6 +60,12 @@ int main(int argc, char ** argv)
   }
   const auto awaited =
     manager->get_parameter_or("wait_for_controllers", std::vector<std::string>{});
+  const auto description = manager->get_parameter_or("robot_description", std::string{});
+  if (!description.empty()) {  // else from the topic robot_description
+    std_msgs::msg::String message;
+    message.data = description;
+    manager->robot_description_callback(message);
+  }
   const double period = 1e9 / manager->get_update_rate();  // [ns]
   executor->add_node(manager);
   std::thread callbacks([&executor] {executor->spin();});

@@ -4,8 +4,9 @@ ros2 launch ros2_control_lockstep quadruped.launch.py
 ros2 launch ros2_control_lockstep quadruped.launch.py simulation:=false
 
 The second form is for a simulation that runs already, or a trial of contact_sim.verdict: it takes
-states from joint_states and answers on joint_commands. What joint_state_broadcaster publishes, and
-the description with the ros2_control tags, go to the namespace `ros2_control` then.
+states from joint_states and answers on joint_commands. What joint_state_broadcaster publishes goes
+to the namespace `ros2_control` then, and there is no robot_state_publisher: the controller manager
+gets the description as a parameter.
 """
 
 from pathlib import Path
@@ -26,6 +27,7 @@ from launch.event_handlers import OnProcessExit
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node, SetRemap
+from launch_ros.parameter_descriptions import ParameterValue
 
 SHARE = Path(get_package_share_directory('ros2_control_lockstep'))
 CONTROLLERS = str(SHARE / 'config' / 'controllers.yaml')
@@ -51,17 +53,11 @@ def processes(context: LaunchContext) -> list:
     """Return all processes; the argument has its value now."""
     with_simulation = IfCondition(LaunchConfiguration('simulation')).evaluate(context)
     description = xacro.process_file(str(SHARE / 'urdf' / 'quadruped.urdf.xacro')).toxml()
-    state_publisher = Node(
-        package='robot_state_publisher',
-        executable='robot_state_publisher',
-        parameters=[{'robot_description': description, 'use_sim_time': True}],
-        remappings=[] if with_simulation else BESIDE[2:],
-        output='screen',
-    )
+    of_robot = {'robot_description': ParameterValue(description, value_type=str)}
     manager = Node(
         package='ros2_control_lockstep',
         executable='lockstep_control_node',
-        parameters=[CONTROLLERS],
+        parameters=[CONTROLLERS] if with_simulation else [CONTROLLERS, of_robot],
         remappings=[] if with_simulation else BESIDE,
         output='screen',
     )
@@ -72,8 +68,15 @@ def processes(context: LaunchContext) -> list:
         output='screen',
     )
     ends = RegisterEventHandler(OnProcessExit(target_action=manager, on_exit=[Shutdown()]))
-    parts = [state_publisher, manager, spawner, ends]
-    return [simulated(), *parts] if with_simulation else parts
+    if not with_simulation:
+        return [manager, spawner, ends]
+    state_publisher = Node(
+        package='robot_state_publisher',
+        executable='robot_state_publisher',
+        parameters=[of_robot | {'use_sim_time': True}],
+        output='screen',
+    )
+    return [simulated(), state_publisher, manager, spawner, ends]
 
 
 def simulated() -> GroupAction:

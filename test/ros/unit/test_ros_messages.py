@@ -418,12 +418,32 @@ def test_tf_carries_the_pose_of_the_odometry():
     topics.publish_static_transforms(0)
     topics.publish(Step(sim.step([]), {'odom'}))
     (odom,) = sent['odom']
-    (static,) = sent['/tf_static'][0].transforms
+    static, alias = sent['/tf_static'][0].transforms
     (moving,) = sent['/tf'][0].transforms
     assert (static.header.frame_id, static.child_frame_id) == ('world', 'odom')
     assert (moving.header.frame_id, moving.child_frame_id) == ('odom', 'base')
+    assert (alias.header.frame_id, alias.child_frame_id) == ('base', 'base_link')
+    assert alias.transform.rotation.w == 1.0
+    assert not vector(alias.transform.translation).any()
     assert vector(moving.transform.translation) == pytest.approx(vector(odom.pose.pose.position))
     assert moving.header.stamp.nanosec == odom.header.stamp.nanosec
+
+
+@pytest.mark.parametrize(
+    ('robot', 'parameters', 'aliases'),
+    [
+        ('go1', {}, ['base_link']), ('go1', {'frame_prefix': 'left/'}, ['left/base_link']),
+        ('go1', {'base_link': 'trunk_link'}, ['trunk_link']), ('go1', {'base_link': ''}, []),
+        ('go1', {'base_frame': 'base_link'}, []), ('go1', {'publish_odom_tf': False}, []),
+        ('solo12', {}, []),  # it has a link of this name
+    ],
+)  # fmt: skip
+def test_the_base_has_the_name_of_rep_105_too(robot, parameters, aliases):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    topics, sent = topics_of(Simulator(load_robot(robot)), **parameters)
+    topics.publish_static_transforms(0)
+    transforms = sent['/tf_static'][0].transforms
+    assert [t.child_frame_id for t in transforms if t.child_frame_id != 'odom'] == aliases
 
 
 def test_tf_carries_every_robot_in_one_message():
