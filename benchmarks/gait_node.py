@@ -32,7 +32,7 @@ class GaitNode(ControllerNode):
         if self._log:
             np.save(Path(self._log), np.array(self._arrivals))
 
-    def _on_state(self, message: JointState) -> None:
+    def _on_state(self, message: bytes) -> None:
         self._arrivals.append(wall.perf_counter())
         super()._on_state(message)
 

@@ -5,8 +5,6 @@ ros2 launch contact_sim compare.launch.py robot:=go1 models:='ncp sap todorov' h
 
 from launch import LaunchContext, LaunchDescription
 from launch.actions import GroupAction
-from launch.conditions import IfCondition
-from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node, SetRemap
 
 from contact_sim import contact_models
@@ -30,9 +28,9 @@ ARGUMENTS = {
     'paused': ('', 'true: wait for the service ~/pause of each before the first step'),
     'rate': ('', 'real-time factor; 0: as fast as possible; empty: as in params_file'),
     'params_file': ('', 'YAML file with parameters, see config/contact_sim.yaml'),
-    'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
+    'robot_state_publisher': launching.STATE_PUBLISHER,
     'publish_robot_description': ('true', 'false: without the former, it comes from elsewhere'),
-    'rviz': ('true', 'false: no RViz'),
+    'rviz': ('auto', 'true; false: no RViz; auto: true where it is installed'),
     'viewer': ('', 'true: pages in the browser, of the first model at port 8080; or that port'),
 }
 """Launch argument: default, description."""
@@ -68,8 +66,9 @@ def everything(context: LaunchContext) -> list[object]:
         simulation(values, model, spacing * (k - 0.5 * (len(models) - 1)), k > 0, pages[k])
         for k, model in enumerate(models)
     ]
-    if IfCondition(LaunchConfiguration('rviz')).evaluate(context):
+    if launching.wanted(context, 'rviz', 'rviz2'):
         started.append(rviz(models))
+    started += launching.left_out(context, 'rviz', 'rviz2', 'nothing is shown; see viewer:=true')
     return started
 
 

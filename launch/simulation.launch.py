@@ -5,7 +5,7 @@ ros2 launch contact_sim simulation.launch.py robots:='a=go1 b=anymal_b@1.5,0,0.3
 """
 
 from launch import LaunchContext, LaunchDescription
-from launch.conditions import IfCondition
+from launch.actions import LogInfo
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
@@ -17,15 +17,20 @@ from contact_sim.ros._robots import RobotEntry, entries_in, loose_body
 from contact_sim.ros.launching import (
     ROBOT_ARGUMENTS,
     ROBOTS,
+    STATE_PUBLISHER,
     VIEWER,
+    check_params_file,
+    is_true,
     launch_description,
     launched_robots,
+    left_out,
     process,
     required_process,
     robot_parameters,
     rviz_config,
     saved_rviz_config,
     viewer_port,
+    wanted,
     with_displays,
 )
 
@@ -51,7 +56,7 @@ ARGUMENTS = {
     'namespace': ('', 'namespace of nodes and topics (not of /tf and /clock)'),
     'frame_prefix': ('', 'put before the names of all links in TF, for example left/'),
     'params_file': ('', 'YAML file with parameters, see config/contact_sim.yaml'),
-    'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
+    'robot_state_publisher': STATE_PUBLISHER,
     'publish_robot_description': (
         'true',
         'false: without robot_state_publisher, too, robot_description comes from elsewhere',
@@ -90,14 +95,23 @@ def generate_launch_description() -> LaunchDescription:
     return launch_description(ARGUMENTS, nodes)
 
 
-def nodes(context: LaunchContext) -> list[Node]:
+def nodes(context: LaunchContext) -> list[Node | LogInfo]:
     """Return the nodes that are wanted; the arguments have their values now."""
-    started = [simulation(context)]
-    if is_true(context, 'robot_state_publisher'):
+    started: list[Node | LogInfo] = [simulation(context)]
+    if has_state_publisher(context):
         started += [state_publisher(context, robot) for robot in robots_of(context)]
+    started += left_out(
+        context, 'robot_state_publisher', 'robot_state_publisher',
+        'no transforms of the links on /tf; the simulation publishes robot_description',
+    )  # fmt: skip
     if is_true(context, 'rviz'):
         started.append(rviz(context))
     return started
+
+
+def has_state_publisher(context: LaunchContext) -> bool:
+    """Return whether robot_state_publisher is started."""
+    return wanted(context, 'robot_state_publisher', 'robot_state_publisher')
 
 
 def robots_of(context: LaunchContext) -> tuple[RobotEntry, ...]:
@@ -111,7 +125,7 @@ def simulation(context: LaunchContext) -> Node:
     robot = {**robot_parameters(values), 'robot_description': ''}
     robot['robots'] = entries_in(values['robots']) or ['']  # which is how ROS says none
     robot['publish_robot_description'] = is_true(context, 'publish_robot_description') and (
-        not is_true(context, 'robot_state_publisher')  # which does, and never two of them
+        not has_state_publisher(context)  # which does, and never two of them
     )
     if values['self_collision']:
         robot['self_collision'] = values['self_collision'].split(',')
@@ -123,6 +137,9 @@ def simulation(context: LaunchContext) -> Node:
         for argument, (parameter, kind) in PARAMETERS.items()
         if values[argument]
     }
+    if values['params_file']:
+        parts = ['', *filter(None, values['namespace'].split('/')), 'contact_sim']
+        check_params_file(values['params_file'], '/'.join(parts))
     return required_process(
         'contact_sim',
         'simulation',
@@ -140,7 +157,7 @@ def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
     shown = loose_body(robot.source) or load_robot(
         robot.source, feet=(), check_meshes=False, xacro_arguments=arguments
     )  # the simulation looks for feet and meshes
-    return process(
+    return required_process(
         'robot_state_publisher',
         'robot_state_publisher',
         without='robot_state_publisher:=false',
@@ -183,8 +200,3 @@ def rviz_file(names: list[str], frame_prefix: str) -> str:
         return names if display['Class'] in OF_ROBOT else []
 
     return saved_rviz_config(with_displays(rviz_config(), owners, frame_prefix), 'robots.rviz')
-
-
-def is_true(context: LaunchContext, argument: str) -> bool:
-    """Return whether an argument says true; raise if it says neither true nor false."""
-    return IfCondition(LaunchConfiguration(argument)).evaluate(context)

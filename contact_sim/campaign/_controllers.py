@@ -7,6 +7,7 @@ path/to/file.py:callable     likewise
 run.npz                      efforts of a recording, played back in open loop
 policy.yaml                  see contact_sim.control._policy
 ros:module, ros:command      a ROS program, in lockstep, see campaign._ros_controller
+ros@250:module               the same at 250 Hz: its commands act until the next ones
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import math
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +39,8 @@ from contact_sim.simulation._worlds import BatchController
 
 FORMS = (
     "'stance', 'trot', 'hold', 'module:callable', 'path/to/file.py:callable', 'run.npz' (a "
-    "recording), 'policy.yaml' or 'ros:' and a Python module or a command line"
+    "recording), 'policy.yaml', or a ROS program: 'ros:' and a Python module or a command line, "
+    "or 'ros@250:' where it controls at 250 Hz"
 )
 """What a text of a controller may be."""
 
@@ -82,6 +86,11 @@ class Adapted:
         if batch is True:  # a function that itself takes arrays of worlds
             self.batch = function
             self.effort = lambda time, q, v: function(np.array([time]), q[None], v[None])[0]
+
+    def check(self, time_step: float) -> None:
+        """Raise InvalidInput where a ROS program cannot keep its rate with this time step [s]."""
+        if ROS.fullmatch(self.text) is not None:
+            self.target.check(time_step)
 
     def reset(self, sim: Simulator) -> None:
         """Call `reset(sim)`, or `reset()`, of the object, if it has one."""
@@ -163,8 +172,9 @@ def load_controller(text: str, robot: RobotModel, source: str = '') -> Adapted:
     """
     if text in BUILT_IN:
         return Adapted(text, BUILT_IN[text](robot))
-    if text.startswith(ROS):
-        return Adapted(text, _program(text, source, robot))
+    program = ROS.fullmatch(text)
+    if program is not None:
+        return Adapted(text, _program(text, program, source, robot))
     if text.endswith('.npz'):
         return Adapted(text, Playback(text, robot))
     if text.endswith(('.yaml', '.yml')):
@@ -183,11 +193,33 @@ BUILT_IN: dict[str, Callable[[RobotModel], Any]] = {'stance': Stance, 'trot': Tr
 """Name of a controller of the package: what makes it."""
 
 
-ROS = 'ros:'
-"""How the text of a ROS program begins."""
+ROS = re.compile(r'ros(?:@(?P<rate>[^:/]*))?:(?P<command>.*)', re.DOTALL)
+"""Text of a ROS program."""
 
 
-def _program(text: str, source: str, robot: RobotModel) -> Any:
+def control_period(text: str) -> float:
+    """Return the period of a ROS program with a rate [s], 0 for every other controller.
+
+    Raises:
+        InvalidInput: a rate that is no positive number.
+    """
+    program = ROS.fullmatch(text)
+    if program is None or program['rate'] is None:
+        return 0.0
+    try:
+        rate = float(program['rate'])
+    except ValueError:
+        rate = math.nan
+    if not 0.0 < rate < math.inf:
+        raise InvalidInput(
+            f'controller {shown(text)}: rate {program["rate"]!r}: expected a positive number of '
+            "Hz between 'ros@' and ':', for example ros@250:module"
+        )
+    return 1.0 / rate
+
+
+def _program(text: str, program: re.Match[str], source: str, robot: RobotModel) -> Any:
+    period = control_period(text)
     if not source:
         raise InvalidInput(f'controller {text!r}: needs the name or path of the robot, `source`')
     try:
@@ -197,10 +229,10 @@ def _program(text: str, source: str, robot: RobotModel) -> Any:
             f'controller {text!r}: ROS 2 is not installed: {error}; source its setup file, or '
             'pip install "contact_sim[ros]"'
         ) from error
-    command = text.removeprefix(ROS).strip()
+    command = program['command'].strip()
     if not command:
-        raise InvalidInput(f'controller {text!r}: expected a module or a command after {ROS!r}')
-    return RosController(command, source, robot)
+        raise InvalidInput(f"controller {text!r}: expected a module or a command after 'ros:'")
+    return RosController(command, source, robot, float(program['rate']) if period else None)
 
 
 def _policy(text: str, robot: RobotModel) -> Any:

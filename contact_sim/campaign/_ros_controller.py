@@ -1,9 +1,11 @@
 """A ROS program as the controller of a trial: it answers `joint_states` with `joint_commands`.
 
-The trial publishes the state of a step on /clock, odom, imu/data and joint_states, and waits for
-the command that bears its stamp, as the node does in lockstep: the run is the same on a slow and
-on a fast machine, and as fast as the program answers. There is no simulation node; the program
-sees the topics of one. Each trial starts the program anew, on a ROS domain of its own.
+The trial publishes the state of a step on /clock, odom, imu/data and joint_states, and waits until
+every joint has a command, or an acknowledgement, that bears its stamp, as the node does in
+lockstep: the run is the same on a slow and on a fast machine, and as fast as the program answers.
+With a rate, states go out at its multiples only, and the commands act until the next one. There is
+no simulation node; the program sees the topics of one. Each trial starts the program anew, on a
+ROS domain of its own.
 """
 
 from __future__ import annotations
@@ -22,32 +24,42 @@ import rclpy
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.duration import Duration
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import String
+from std_msgs.msg import Header, String
 
 from contact_sim._types import Array
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, InvalidInput
 from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._model import RobotModel
 from contact_sim.ros._client import environment
 from contact_sim.ros._commands import CommandBuffer
-from contact_sim.ros._conversions import set_quaternion, set_stamp, set_vector, stamp_nanoseconds
+from contact_sim.ros._conversions import JointValues, joint_values, set_stamp, stamp_nanoseconds
 from contact_sim.ros._processes import Process, isolated_environment, ros_arguments
 from contact_sim.simulation._simulator import Simulator
+from contact_sim.topics._messages import Constant, Message, encoder, header
 from contact_sim.topics._table import NODE, nanoseconds
 
 START_TIMEOUT, PATIENCE = 120.0, 10.0
-"""Wall seconds until the program has appeared, and until a command is there."""
+"""Wall seconds until the program has appeared and sent its first command, and for every other."""
 REPEAT = 0.5
 """Wall seconds after which a state that got no answer is published once more."""
+SLICE = 0.1
+"""Longest wait for messages [s] after which the process is looked at."""
 EVERY = QoSProfile(depth=1000)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 OUTPUT_TAIL = 1000
 """Characters at the end of its output that an error quotes."""
+ROUNDING = 1e-6
+"""Shares of a period by which rounding may move an instant."""
+STATES = {
+    '/clock': Clock, 'odom': Odometry, 'imu/data': Imu, 'joint_states': JointState,
+}  # fmt: skip
+"""Topics of a state in the order in which they are sent; each only where somebody listens."""
+NO_COVARIANCE = np.zeros(36)
 
 
 class RosControllerError(ContactSimError, RuntimeError):
@@ -62,68 +74,112 @@ class RosController:
             command line, which is run as it is.
         source: name of the robot in the catalogue, or path of its URDF.
         robot: the same, loaded.
+        rate: states per simulated second [Hz]; None: one in every step.
     """
 
-    def __init__(self, command: str, source: str, robot: RobotModel) -> None:
+    def __init__(
+        self, command: str, source: str, robot: RobotModel, rate: float | None = None
+    ) -> None:
         self._words, self._source, self._robot = shlex.split(command), source, robot
+        self._rate = rate
         self.velocity: Array | tuple[float, ...] = (0.0, 0.0, 0.0)
         """Commanded forward and sideways speed [m/s] and turning rate [rad/s], for cmd_vel."""
         self._run: _Run | None = None
         self._buffer = _buffer(robot)
-        self._before: tuple[float, Array] | None = None
+        self._before: tuple[float, Array, Array] | None = None  # time, orientation, velocity
+        self._offset = 0.0
+        parts = (robot, robot.passive_joints) if robot.passive_joint_names else (robot,)
+        self._parts = parts
+        self._names = Constant([name for part in parts for name in part.joint_names])
+
+    def check(self, time_step: float) -> None:
+        """Raise InvalidInput where there is no whole number of time steps [s] in a period."""
+        if self._rate is None:
+            return
+        steps = 1.0 / (self._rate * time_step)
+        if abs(steps - round(steps)) > ROUNDING * steps or round(steps) == 0:
+            raise InvalidInput(
+                f'ros@{self._rate:g}: its period of {1e3 / self._rate:.6g} ms is no whole number '
+                f'of time steps of {1e3 * time_step:.6g} ms: choose another rate or time step'
+            )
 
     def reset(self, sim: Simulator) -> None:
         """Start the program anew and wait until it is there."""
         self.close()
+        self.check(sim.time_step)
+        # to ROS, time 0 is that of a clock which has not started: all stamps are a period later
+        self._offset = sim.time_step if self._rate is None else 1.0 / self._rate
         self._buffer, self._before = _buffer(self._robot), None
-        self._run = run = _Run(self._words, self._source)
+        self._run = run = _Run(self._words, self._source, self._robot.joint_names)
         self._finish = weakref.finalize(self, run.close)
         run.send_description(self._robot)
         run.wait(run.connected, 'its topics joint_states and joint_commands', START_TIMEOUT)
         run.connect_velocity()
 
     def effort(self, time: float, q: Array, v: Array) -> JointCommand:
-        """Publish the state, wait for the command that bears its stamp, and return it."""
-        run, robot = self._run, self._robot
-        if run is None:
+        """Return the command: at an instant the answer to this state, else the last one."""
+        if self._run is None:
             raise RosControllerError('a ROS controller begins with reset')
-        # specific force of the base from the change of its velocity in world axes
-        turn = pin.Quaternion(np.array(q[3:7])).toRotationMatrix()
-        linear = turn @ v[:3]
-        rate = np.zeros(3)
-        if self._before is not None and time > self._before[0]:
-            rate = (linear - self._before[1]) / (time - self._before[0])
-        self._before = time, linear
-        force = turn.T @ (rate - robot.pinocchio_model.gravity.linear)
-        run.send_velocity(time, robot.base_frame, self.velocity)
-        message = run.answer(time, self._messages(time, q, v, force))
-        refused = self._buffer.take_joint_state(
-            message.name, message.position, message.velocity, message.effort
-        )
-        if refused is not None:
-            raise RosControllerError(f'joint_commands at t = {time:.4f} s: {refused}')
+        before, self._before = self._before, (time, q[3:7].copy(), v[:3].copy())
+        if self._is_instant(time):
+            self._exchange(self._run, time, q, v, before)
         return self._buffer.current
 
-    def _messages(self, time: float, q: Array, v: Array, force: Array) -> dict[str, Any]:
-        """Return clock, odometry, IMU and joint states, in the order in which they are sent."""
-        robot, base = self._robot, self._robot.base_frame
-        now, odom, imu, joints = Clock(), Odometry(), Imu(), JointState()
-        set_stamp(now.clock, time)
-        for message in (odom, imu, joints):
-            set_stamp(message.header.stamp, time)
-        odom.header.frame_id, odom.child_frame_id, imu.header.frame_id = 'odom', base, base
-        set_vector(odom.pose.pose.position, q[:3])
-        set_quaternion(odom.pose.pose.orientation, q[3:7])
-        set_vector(odom.twist.twist.linear, v[:3])
-        set_vector(odom.twist.twist.angular, v[3:6])
-        set_quaternion(imu.orientation, q[3:7])
-        set_vector(imu.angular_velocity, v[3:6])
-        set_vector(imu.linear_acceleration, force)
-        parts = (robot, robot.passive_joints) if robot.passive_joint_names else (robot,)
-        joints.name = [name for part in parts for name in part.joint_names]
-        joints.position = np.concatenate([part.joint_positions(q) for part in parts]).tolist()
-        joints.velocity = np.concatenate([part.joint_velocities(v) for part in parts]).tolist()
-        return {'/clock': now, 'odom': odom, 'imu/data': imu, 'joint_states': joints}
+    def _is_instant(self, time: float) -> bool:
+        if self._rate is None:
+            return True
+        periods = time * self._rate
+        return abs(periods - round(periods)) < ROUNDING * max(periods, 1.0)
+
+    def _exchange(
+        self, run: _Run, time: float, q: Array, v: Array, before: tuple[float, Array, Array] | None
+    ) -> None:
+        """Publish the state, wait until all joints are answered for, and take the commands."""
+        stamp = nanoseconds(time + self._offset)
+        run.send_velocity(time + self._offset, self._robot.base_frame, self.velocity)
+        answers = run.answer(time, stamp, self._messages(run, stamp, q, v, before))
+        for message in answers:
+            refused = self._buffer.take_joint_state(
+                message.name, *(values.tolist() for values in message[2:])
+            )
+            if refused is not None:
+                raise RosControllerError(f'joint_commands at t = {time:.4f} s: {refused}')
+
+    def _messages(
+        self, run: _Run, stamp: int, q: Array, v: Array, before: tuple[float, Array, Array] | None
+    ) -> dict[str, bytes]:
+        """Return the serialised messages that somebody listens to."""
+        base = self._robot.base_frame
+        content: dict[str, Callable[[], Message]] = {
+            '/clock': lambda: {'clock': stamp},
+            'odom': lambda: {
+                'header': header(stamp, 'odom'), 'child_frame_id': base,
+                'pose': np.concatenate([q[:7], NO_COVARIANCE]),
+                'twist': np.concatenate([v[:6], NO_COVARIANCE]),
+            },
+            'imu/data': lambda: {
+                'header': header(stamp, base), 'orientation': q[3:7],
+                'angular_velocity': v[3:6],
+                'linear_acceleration': self._specific_force(before),
+            },
+            'joint_states': lambda: {
+                'header': header(stamp), 'name': self._names,
+                'position': np.concatenate([part.joint_positions(q) for part in self._parts]),
+                'velocity': np.concatenate([part.joint_velocities(v) for part in self._parts]),
+            },
+        }  # fmt: skip
+        return {topic: run.encode[topic](content[topic]()) for topic in run.listened()}
+
+    def _specific_force(self, before: tuple[float, Array, Array] | None) -> Array:
+        """Return that of the base [m/s²], shape (3,), from its velocity in the last two steps."""
+        assert self._before is not None  # it is set in every step
+        time, quaternion, velocity = self._before
+        turn = pin.Quaternion(quaternion).toRotationMatrix()
+        rate = np.zeros(3)
+        if before is not None and time > before[0]:
+            change = turn @ velocity - pin.Quaternion(before[1]).toRotationMatrix() @ before[2]
+            rate = change / (time - before[0])
+        return np.asarray(turn.T @ (rate - self._robot.pinocchio_model.gravity.linear))
 
     def close(self) -> None:
         """End the program."""
@@ -138,29 +194,47 @@ def _buffer(robot: RobotModel) -> CommandBuffer:
 
 
 class _Run:
-    """One run of the program, and a node in this process that talks to it."""
+    """One run of the program, and a node in this process that talks to it.
 
-    def __init__(self, words: list[str], source: str) -> None:
+    Messages are taken from a wait set and not by an executor, which costs more than the rest of a
+    step.
+    """
+
+    def __init__(self, words: list[str], source: str, joints: Sequence[str]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix='contact_sim_controller_')
         domain = isolated_environment() | {'ROS_LOG_DIR': self._folder.name}
         self._context = rclpy.Context()
         with environment(domain):
             rclpy.init(args=[], context=self._context)
-            self._node = Node(NODE, context=self._context, enable_rosout=False)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
-        kinds = {
-            '/clock': Clock, 'odom': Odometry, 'imu/data': Imu,
-            'joint_states': JointState,
-        }  # fmt: skip
+            self._node = Node(
+                NODE, context=self._context, enable_rosout=False, start_parameter_services=False
+            )
         self._publishers = {
-            topic: self._node.create_publisher(kind, topic, EVERY) for topic, kind in kinds.items()
+            topic: self._node.create_publisher(kind, topic, EVERY)
+            for topic, kind in STATES.items()
         }
+        self.encode = {topic: encoder(_type_name(kind)) for topic, kind in STATES.items()}
+        """Topic to the function that serialises its messages."""
         self._description = self._node.create_publisher(String, 'robot_description', LATCHED)
-        self._answers: dict[int, JointState] = {}
+        self._joints = frozenset(joints)
+        self._stamp = -1  # of the state that waits for its answer [ns]
+        self._missing: set[str] = set()  # joints without an answer to it
+        self._answers: list[JointValues] = []
+        self._other: int | None = None  # last stamp of a command for another state [ns]
+        self._answered = False  # a state got its answer before
         self._sent: tuple[float, ...] | None = None  # velocity that needs no repetition
         self._velocity: Any = None  # publisher of cmd_vel, where the program listens to it
-        self._node.create_subscription(JointState, 'joint_commands', self._on_command, EVERY)
+        self._subscriptions = [
+            self._node.create_subscription(
+                JointState, 'joint_commands', self._on_command, EVERY, raw=True
+            ),
+            self._node.create_subscription(
+                Header, f'{NODE}/lockstep_ack', self._on_acknowledgement, EVERY
+            ),
+        ]
+        self._wait_set = rclpy_implementation.WaitSet(
+            len(self._subscriptions), 0, 0, 0, 0, 0, self._context.handle
+        )
         robot: dict[str, object] = {
             'urdf_path' if '/' in source or source.endswith('.urdf') else 'robot': source
         }
@@ -183,6 +257,14 @@ class _Run:
         listens: int = self._publishers['joint_states'].get_subscription_count()
         commands: int = self._node.count_publishers('joint_commands')
         return min(listens, commands) > 0
+
+    def listened(self) -> list[str]:
+        """Return the topics of a state to which somebody listens."""
+        return [
+            topic
+            for topic, publisher in self._publishers.items()
+            if publisher.get_subscription_count()
+        ]
 
     def connect_velocity(self) -> None:
         """Make a publisher of cmd_vel of the type that the program listens to, if it does."""
@@ -211,36 +293,62 @@ class _Run:
         self._velocity.publish(message)
         self._velocity.wait_for_all_acked(Duration(seconds=PATIENCE))
 
-    def answer(self, time: float, messages: Mapping[str, Any]) -> JointState:
-        """Publish a state and return the command with its stamp."""
-        stamp = nanoseconds(time)
-        self._answers = {}
-        end = clock.monotonic() + PATIENCE
-        while stamp not in self._answers:
+    def answer(self, time: float, stamp: int, messages: Mapping[str, bytes]) -> list[JointValues]:
+        """Publish a state and return the commands with its stamp; all joints are answered for."""
+        self._stamp, self._missing, self._answers = stamp, set(self._joints), []
+        patience = PATIENCE if self._answered else START_TIMEOUT
+        end = clock.monotonic() + patience
+        while self._missing:
             if clock.monotonic() > end:
-                raise RosControllerError(
-                    f'no joint_commands with the stamp of the state at t = {time:.4f} s within '
-                    f'{PATIENCE:g} s{self._said()}'
-                )
-            for topic, message in messages.items():
-                self._publishers[topic].publish(message)
-            self.wait(lambda: stamp in self._answers, '', REPEAT, False)
-        return self._answers[stamp]
+                raise RosControllerError(self._silence(time, patience))
+            for topic, data in messages.items():
+                self._publishers[topic].publish(data)
+            self.wait(lambda: not self._missing, '', REPEAT, False)
+        self._answered = True
+        return self._answers
+
+    def _silence(self, time: float, patience: float) -> str:
+        """Return what is missing at the end of the patience."""
+        some = len(self._missing) < len(self._joints)
+        of = f' of {", ".join(sorted(self._missing))}' if some else ''
+        text = (
+            f'no joint_commands{of} with the stamp of the state at t = {time:.4f} s, '
+            f'{1e-9 * self._stamp:.9g} s, within {patience:g} s'
+        )
+        if self._other is not None:
+            text += f'; the last one that came is stamped {1e-9 * self._other:.9g} s'
+        return text + self._said()
 
     def wait(
         self, condition: Callable[[], object], what: str, timeout: float, strict: bool = True
     ) -> None:
-        """Serve callbacks until a condition holds."""
+        """Take messages until a condition holds."""
         end = clock.monotonic() + timeout
         while not condition():
-            if not self._process.running:
-                raise RosControllerError(f'the program has ended{self._said()}')
             left = end - clock.monotonic()
             if left <= 0.0:
                 if strict:
                     raise RosControllerError(f'waited {timeout:g} s for {what}{self._said()}')
                 return
-            self._executor.spin_once(min(left, 0.1))
+            if not self._take(min(left, SLICE)) and not self._process.running:
+                raise RosControllerError(f'the program has ended{self._said()}')
+
+    def _take(self, timeout: float) -> bool:
+        """Hand messages to their callbacks as soon as there are any; False where none came."""
+        waiting = self._wait_set
+        waiting.clear_entities()
+        for subscription in self._subscriptions:
+            waiting.add_subscription(subscription.handle)
+        waiting.wait(int(1e9 * timeout))
+        taken = False
+        for k, subscription in enumerate(self._subscriptions):
+            while waiting.is_ready('subscription', k):
+                message = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+                if message is None:
+                    break
+                taken = True
+                subscription.callback(message[0])
+        return taken
 
     def close(self) -> None:
         """End the program and the node."""
@@ -248,14 +356,37 @@ class _Run:
         self._end_node()
 
     def _end_node(self) -> None:
-        self._executor.shutdown()
         self._node.destroy_node()
         rclpy.try_shutdown(context=self._context)
         self._folder.cleanup()
 
-    def _on_command(self, message: JointState) -> None:
-        self._answers[stamp_nanoseconds(message.header.stamp)] = message
+    def _on_command(self, data: bytes) -> None:
+        message = joint_values(data)
+        if self._is_for_state(message.stamp):
+            unknown = not self._joints.issuperset(message.name)
+            if unknown or not self._missing.isdisjoint(message.name):  # a repetition acts once
+                self._answers.append(message)
+            self._missing.difference_update(self._joints if unknown else message.name)
+
+    def _on_acknowledgement(self, message: Header) -> None:
+        if message.frame_id:
+            raise RosControllerError(
+                f'lockstep_ack of the controller {message.frame_id!r}: a trial knows none by '
+                'name; leave frame_id empty'
+            )
+        if self._is_for_state(stamp_nanoseconds(message.stamp)):
+            self._missing.clear()
+
+    def _is_for_state(self, stamp: int) -> bool:
+        if stamp != self._stamp:
+            self._other = stamp
+        return stamp == self._stamp
 
     def _said(self) -> str:
         text = self._process.output()[-OUTPUT_TAIL:].strip()
         return f'; it wrote:\n{text}' if text else ''
+
+
+def _type_name(kind: type) -> str:
+    """Return `package/Name` of a message class."""
+    return f'{kind.__module__.partition(".")[0]}/{kind.__name__}'

@@ -358,7 +358,9 @@ class Prepared:
     @cached_property
     def controller(self) -> Adapted:
         """The controller, which knows the nominal robot."""
-        return load_controller(self.trial.controller, self.nominal, self.trial.robot)
+        loaded = load_controller(self.trial.controller, self.nominal, self.trial.robot)
+        loaded.check(self.trial.time_step)
+        return loaded
 
     @property
     def masses(self) -> Array:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from contact_sim.errors import ContactSimError, InvalidInput, shown
+from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, shown
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._files import share_path
 from contact_sim.ros._robots import RobotEntry, entries_in, robot_entries
@@ -48,6 +50,16 @@ VIEWER = (
     f'true: a page in the browser at port {VIEWER_PORT}, or the port; empty: as in params_file',
 )
 """Default and description of the launch argument `viewer`."""
+AUTO = 'auto'
+"""Value of an argument that asks for a program where it is installed."""
+STATE_PUBLISHER = (
+    AUTO,
+    'true; false: the transforms of the links come from elsewhere; auto: true where it is '
+    'installed',
+)
+"""Default and description of the launch argument `robot_state_publisher`."""
+OF_LAUNCH = ('launch-prefix', 'launch-prefix-filter')
+"""Arguments that launch itself takes."""
 COMMON: Arguments = {
     'localhost_only': ('false', 'true: the nodes talk to others on this machine only'),
 }
@@ -68,7 +80,7 @@ DEMO_ARGUMENTS: Arguments = {
     **ROBOT_ARGUMENTS,
     'robots': ROBOTS,
     'contact_model': ('ncp', 'contact model, e.g. sap'),
-    'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
+    'robot_state_publisher': STATE_PUBLISHER,
     'rviz': ('false', 'true: show the robot, forces and friction cones in RViz'),
     'viewer': VIEWER,
 }
@@ -85,11 +97,92 @@ def launch_description(
     ]
 
     def everything(context: LaunchContext) -> list[Any]:
-        local = IfCondition(LaunchConfiguration('localhost_only')).evaluate(context)
+        check_command_line(context, [*arguments, *COMMON])
+        local = is_true(context, 'localhost_only')
         network = SetEnvironmentVariable('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
         return [*([network] if local else []), *parts(context)]
 
     return LaunchDescription([*declared, OpaqueFunction(function=everything)])
+
+
+def check_command_line(context: LaunchContext, known: Collection[str]) -> None:
+    """Raise UnknownName for an argument of the command line that nobody takes.
+
+    Arguments of a launch file that includes ours are its own affair.
+    """
+    path = context.get_locals_as_dict().get('current_launch_file_path', '')
+    if Path(path).name not in {Path(word).name for word in sys.argv}:
+        return
+    for word in sys.argv:
+        name, sign, _ = word.partition(':=')
+        if sign and name not in (*known, *OF_LAUNCH):
+            raise UnknownName(f'argument of {Path(path).name}', name, known)
+
+
+def is_true(context: LaunchContext, argument: str) -> bool:
+    """Return whether an argument says true; raise if it says neither true nor false."""
+    return bool(IfCondition(LaunchConfiguration(argument)).evaluate(context))
+
+
+def wanted(context: LaunchContext, argument: str, package: str) -> bool:
+    """Return whether an argument asks for the executable of the package that has its name.
+
+    It says true, false, or auto: where it is installed.
+    """
+    if context.launch_configurations[argument].lower() == AUTO:
+        return installed(package, package)
+    return is_true(context, argument)
+
+
+def left_out(context: LaunchContext, argument: str, package: str, what: str) -> list[LogInfo]:
+    """Return a line that says what is missing where `auto` does not find an executable."""
+    missing = context.launch_configurations[argument].lower() == AUTO
+    if not missing or installed(package, package):
+        return []
+    return [LogInfo(msg=f'{package} is not installed ({installation(package)}): {what}')]
+
+
+def check_params_file(path: str, node: str) -> None:
+    """Check that a file of parameters is for a node, given by its full name.
+
+    ROS ignores all sections whose key is the name of another node.
+
+    Raises:
+        InvalidInput: a file without a section for this node, or one that cannot be read.
+    """
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InvalidInput(f'params_file:={shown(path)}: cannot be read: {error}') from error
+    if not isinstance(content, dict) or not content:
+        raise InvalidInput(
+            f'params_file:={shown(path)}: expected sections of nodes, such as /**: with '
+            'ros__parameters: in it'
+        )
+    keys = _section_names(content)
+    if not any(_names(key, node) for key in keys):
+        raise InvalidInput(
+            f'params_file:={shown(path)}: {", ".join(keys) or "no section"} is not the name of '
+            f'the node {node}, so ROS would ignore it; write {node}: or /**: instead'
+        )
+
+
+def _section_names(content: Mapping[Any, Any]) -> list[str]:
+    """Return the names of nodes in a file of parameters; namespaces may be keys around them."""
+    names = []
+    for key, value in content.items():
+        inner = value if isinstance(value, dict) else {}
+        if 'ros__parameters' in inner:
+            names.append(str(key))
+        else:
+            names += [f'{key}/{name.lstrip("/")}' for name in _section_names(inner)]
+    return names
+
+
+def _names(key: str, node: str) -> bool:
+    """Return whether a key of a file of parameters stands for a node, as rcl compares them."""
+    pattern = re.escape('/' + key.lstrip('/')).replace(r'/\*\*', r'(/\w+)*')
+    return re.fullmatch(pattern.replace(r'/\*', r'/\w+'), node) is not None
 
 
 class NotInstalled(ContactSimError):
@@ -103,16 +196,24 @@ def process(package: str, executable: str, without: str = '', **settings: Any) -
     NotInstalled names the launch argument that does `without` the program.
     """
     if not installed(package, executable):
-        distribution = os.environ.get('ROS_DISTRO', '<distribution>')
         rather = f', or launch with {without}' if without else ''
         raise NotInstalled(
             f'no executable {executable!r} of the ROS package {package!r} in AMENT_PREFIX_PATH; '
-            f'apt install ros-{distribution}-{package.replace("_", "-")}{rather}'
+            f'{installation(package)}{rather}'
         )
     setpriv = shutil.which('setpriv')  # part of util-linux
     bound = f'{setpriv} --pdeathsig TERM -- ' if setpriv else ''
     prefix = LaunchConfiguration('launch-prefix', default='')
-    return Node(package=package, executable=executable, prefix=[bound, prefix], **settings)
+    return Node(
+        package=package, executable=executable, exec_name=executable, prefix=[bound, prefix],
+        **settings,
+    )  # fmt: skip
+
+
+def installation(package: str) -> str:
+    """Return the command that installs a package of ROS."""
+    distribution = os.environ.get('ROS_DISTRO', '<distribution>')
+    return f'apt install ros-{distribution}-{package.replace("_", "-")}'
 
 
 def installed(package: str, executable: str) -> bool:

@@ -17,7 +17,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
@@ -81,10 +81,11 @@ from contact_sim.topics._world_topics import ERROR, OK, WARN, status_counts, tro
 NAME = 'contact_sim'
 SWITCH_INTERVAL = 1e-3
 """Longest time one Python thread keeps another waiting [s]: a callback is served within it."""
-DISCOVERY = 0.3
-"""Wall seconds after which nodes on a healthy network know of each other."""
+DISCOVERY = 1.0
+"""Wall seconds from the start after which nodes on a healthy network know of each other."""
 SILENCE = 3.0
-"""Wall seconds without /diagnostics after which a node is taken for one that has been killed."""
+"""Wall seconds without /diagnostics after which a node is taken for one that has been killed, and
+for which a node waits for one of its name on this machine that is ending."""
 SLOW = 0.95
 """Share of the real-time factor asked for below which a warning is given."""
 LONGEST_END = 2.0
@@ -393,9 +394,10 @@ class SimulationNode(Node):
 class UniqueName:
     """Finds another running node of the same name: topics and services would be mixed up.
 
-    The ROS graph alone does not tell: a node that was killed stays in it for some 20 s. So a node
-    binds a socket, which the kernel frees when its process ends: that shows nodes on this machine,
-    even those that are starting. A node on another machine is alive if it publishes /diagnostics.
+    The ROS graph alone does not tell: a node that was killed stays in it for some 20 s, and one
+    that starts is not there yet. So a node binds a socket, which the kernel gives to one process
+    and frees when that ends: nodes on this machine are found in every case. A node on another
+    machine is alive if it publishes /diagnostics.
     """
 
     def __init__(self, node: Node) -> None:
@@ -403,27 +405,40 @@ class UniqueName:
         self._name = node.get_fully_qualified_name()
         self._domain = os.environ.get('ROS_DOMAIN_ID', '0')
         key = hashlib.sha256(f'{self._domain}{self._name}'.encode()).hexdigest()
+        self._address = f'\0contact_sim_{key}'
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        try:
-            self._socket.bind(f'\0contact_sim_{key}')
-            self._first = True
-        except OSError:
-            self._first = False
+        self._first = self._takes_name()
 
     def check(self) -> None:
         """Raise ContactSimError where another node has the name; warn where that one is dead."""
-        end = self._begin + (DISCOVERY if self._first else SILENCE)
+        end = self._begin + SILENCE
+        while not self._first and time.perf_counter() < end:  # a node may be about to end
+            time.sleep(0.05)
+            self._first = self._takes_name()
+        if not self._first:
+            self._refuse()
+        end = self._begin + DISCOVERY
         while not self._others() and time.perf_counter() < end:
             time.sleep(0.05)
         if not self._others():
             return
-        if not self._first or self._publishes_diagnostics():
-            raise ContactSimError(
-                f'a node {self._name} runs on ROS domain {self._domain} already; end it, or start '
-                "this one under another name or namespace, such as --ros-args -r __ns:='/second'"
-            )
+        if self._publishes_diagnostics():
+            self._refuse()
         self._node.get_logger().warning(
             f'there was a node {self._name}; it is silent, so it is taken for dead'
+        )
+
+    def _takes_name(self) -> bool:
+        try:
+            self._socket.bind(self._address)
+        except OSError:
+            return False
+        return True
+
+    def _refuse(self) -> NoReturn:
+        raise ContactSimError(
+            f'a node {self._name} runs on ROS domain {self._domain} already; end it, or start '
+            "this one under another name or namespace, such as --ros-args -r __ns:='/second'"
         )
 
     def _others(self) -> int:

@@ -537,6 +537,13 @@ def labelled(labels: Iterable[str], numbers: Any) -> Message:
     return {'layout': _layout(tuple(labels)), 'data': numbers}
 
 
+def flags(names: Sequence[str], numbers: Any) -> Message:
+    """Return a MultiArray of one number for each name, of one dimension that lists the names."""
+    size = len(names)
+    dimension = {'label': ' '.join(names), 'size': size, 'stride': size}
+    return {'layout': {'dim': [dimension]}, 'data': numbers}
+
+
 @lru_cache
 def _layout(labels: tuple[str, ...]) -> Constant:
     return Constant({'dim': [{'label': label, 'size': 1, 'stride': 1} for label in labels]})

@@ -40,12 +40,13 @@ from contact_sim.topics._messages import (
     Output,
     Sink,
     Step,
+    flags,
     header,
-    labelled,
     transform,
 )
 from contact_sim.topics._table import (
     DESCRIPTION,
+    FOOT_CONTACTS_STAMPED,
     LINK_CONTACTS,
     LINK_WRENCH,
     ODOM,
@@ -68,6 +69,10 @@ class FrameParameters(Parameters):
     """Names of frames, and the seed of the sensor noise."""
 
     base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
+    base_link: str = parameter(
+        'base_link', '', 'second name of the frame of the base, as in REP 105, on /tf_static with '
+        'publish_odom_tf, unless the robot has a link of this name; empty: none',
+    )  # fmt: skip
     odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
     world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')
     frame_prefix: str = parameter('', '', 'put before link names, as in robot_state_publisher')
@@ -131,6 +136,16 @@ def frame_id(part: RobotPart, settings: Settings, frame: str) -> str:
 def base_frame_id(part: RobotPart, settings: Settings) -> str:
     """Return the frame id of the base of a robot."""
     return frame_id(part, settings, settings[''].base_frame or part.robot.base_frame)
+
+
+def base_alias(part: RobotPart, settings: Settings) -> str:
+    """Return the second frame id of the base, '' for none."""
+    common = settings['']
+    alias: str = common.base_link
+    if not alias or not common.publish_odom_tf or part.robot.pinocchio_model.existFrame(alias):
+        return ''
+    name = frame_id(part, settings, alias)
+    return '' if name == base_frame_id(part, settings) else name
 
 
 def imu_frame(robot: RobotModel, settings: Settings) -> str:
@@ -276,15 +291,17 @@ class RobotTopics:
         self.part, self.report = part, RobotView(report, part)
         self._node, self._prefix = node, frame_id(part, settings, '')
         self._odom_frame, self._base = settings[''].odom_frame, base_frame_id(part, settings)
+        self._alias = base_alias(part, settings)
         self._messages = SensorMessages(part, settings)
         self._in_force: list[Any] = []
         self.configure(settings)
         self.odometry = Output(sink, [self._own(ODOM)], self._odometry)
         measured = [self._sensor(sink, kind) for kind in SENSORS]
         true = [self._sensor(sink, kind, true=True) for kind in SENSORS if truth]
+        stamped = [Output(sink, [self._own(FOOT_CONTACTS_STAMPED)], self._stamped_contacts)]
         pairs = zip_longest(measured, true)  # a sensor and its exact values beside each other
         self.sensors = [output for pair in pairs for output in pair if output is not None]
-        self.sensors += self._links(sink, settings)
+        self.sensors += [*stamped, *self._links(sink, settings)]
         self._tree = LinkTree(part.robot)
 
     def configure(self, settings: Settings) -> None:
@@ -312,6 +329,12 @@ class RobotTopics:
     def base_transform(self, time: int) -> Message:
         """Return the pose of the base as a transform."""
         return transform(time, self._odom_frame, self._base, self._base_pose())
+
+    def alias_transforms(self, time: int) -> list[Message]:
+        """Return the identity from the base to the frame `base_link`; none where it is a link."""
+        if not self._alias:
+            return []
+        return [transform(time, self._base, self._alias, AT_THE_ORIGIN)]
 
     def link_transforms(self, time: int) -> list[Message]:
         """Return the poses of moving links in their parents, as robot_state_publisher does."""
@@ -366,6 +389,10 @@ class RobotTopics:
 
         return Output(sink, topics, content)
 
+    def _stamped_contacts(self, step: Step) -> list[Message]:
+        values = self._set.measured('contacts', self.report)
+        return self._messages.stamped_contacts(step.stamp, values)
+
     def _links(self, sink: Sink, settings: Settings) -> list[Output]:
         """Return the outputs of links with body contacts: exact wrenches, and who carries load."""
         part, robot = self.part, self.part.robot
@@ -382,8 +409,8 @@ class RobotTopics:
 
         def contacts(_: Step) -> list[Message]:
             pairs = self.report.pairs
-            flags = [int(pairs.load_on([link.frame]) > 0.0) for link in links]
-            return [labelled(names, flags)]
+            loaded = [int(pairs.load_on([link.frame]) > 0.0) for link in links]
+            return [flags(names, loaded)]
 
         return [
             Output(sink, topics, wrench), Output(sink, [self._own(LINK_CONTACTS)], contacts),
@@ -439,7 +466,12 @@ class SensorMessages:
 
     def contacts(self, _: int, values: ContactValues) -> list[Message]:
         """Return foot_contacts: 1 where a foot is measured to stand."""
-        return [labelled(self._feet, values.flag)]
+        return [flags(self._feet, values.flag)]
+
+    def stamped_contacts(self, time: int, values: ContactValues) -> list[Message]:
+        """Return foot_contacts_stamped: the feet by name, position 1 where one stands, else 0."""
+        flag = values.flag.astype(float)
+        return [{'header': header(time), 'name': list(self._feet), 'position': flag}]
 
 
 def wrenches(time: int, frames: Iterable[str], values: ForceValues) -> list[Message]:

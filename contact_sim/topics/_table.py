@@ -40,6 +40,10 @@ ODOM = Topic('odom', 'nav_msgs/msg/Odometry', ('odom',))
 IMU = Topic('imu/data', 'sensor_msgs/msg/Imu', ('imu',))
 FOOT_WRENCH = Topic('contacts/<foot>/wrench', 'geometry_msgs/msg/WrenchStamped', ('wrenches',))
 FOOT_CONTACTS = Topic('foot_contacts', 'std_msgs/msg/Int16MultiArray', ('wrenches',))
+FOOT_CONTACTS_STAMPED = Topic(
+    'foot_contacts_stamped', 'sensor_msgs/msg/JointState', ('wrenches',), on_demand=True
+)
+"""The same with time and names, which an Int16MultiArray has not."""
 SENSORS = {
     'joints': JOINT_STATES,
     'imu': IMU,
@@ -90,8 +94,9 @@ def _types(*topics: Topic) -> dict[str, str]:
 
 
 OF_ROBOT = _types(
-    JOINT_STATES, ODOM, IMU, FOOT_WRENCH, FOOT_CONTACTS, *map(ground_truth, SENSORS.values())
-)
+    JOINT_STATES, ODOM, IMU, FOOT_WRENCH, FOOT_CONTACTS, FOOT_CONTACTS_STAMPED,
+    *map(ground_truth, SENSORS.values()),
+)  # fmt: skip
 """Type of every topic that each robot has; of several, in the namespace of each: `own_topic`."""
 OF_WORLD = _types(CLOCK, MARKERS, TERRAIN, SOLVER_STATE, SOLVER_DIAGNOSTICS, SHADOW, DIAGNOSTICS)
 """Type of every topic that is published once, however many robots there are."""

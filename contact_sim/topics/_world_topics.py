@@ -44,7 +44,7 @@ from contact_sim.topics._messages import (
     labelled,
     transform,
 )
-from contact_sim.topics._robot_topics import AT_THE_ORIGIN, RobotTopics
+from contact_sim.topics._robot_topics import AT_THE_ORIGIN, RobotTopics, base_alias
 from contact_sim.topics._table import (
     CLOCK,
     CONSTRAINT_EFFORT,
@@ -107,7 +107,8 @@ class SimulationTopics:
         self._follow_ground()
 
         has_world = self._common.world_frame not in ('', self._frame)
-        self._static = sink.channel(TF_STATIC) if links or has_world else None
+        aliases = [base_alias(part, settings) for part in self._parts]
+        self._static = sink.channel(TF_STATIC) if links or has_world or any(aliases) else None
         moving = [TF] if links or self._common.publish_odom_tf else []
         transforms = Output(sink, moving, self._transforms)
         self._clock = sink.channel(CLOCK)
@@ -146,12 +147,14 @@ class SimulationTopics:
             self._clock.publish({'clock': time})
 
     def publish_static_transforms(self, time: int) -> None:
-        """Publish odom in the world, and with the links those that do not move."""
+        """Publish odom in the world, base_link on the base, and with the links the fixed ones."""
         if self._static is None:
             return
         fixed: list[Message] = []
         if self._common.world_frame not in ('', self._frame):
             fixed.append(transform(time, self._common.world_frame, self._frame, AT_THE_ORIGIN))
+        for robot in self._robots:
+            fixed += robot.alias_transforms(time)
         if self._with_links:
             for robot in self._robots:
                 fixed += robot.fixed_transforms(time)

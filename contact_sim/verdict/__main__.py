@@ -24,7 +24,11 @@ def parser() -> argparse.ArgumentParser:
         epilog='scenarios: ' + '; '.join(f'{x.name}: {x.meaning}' for x in SCENARIOS.values()),
     )
     add = result.add_argument
-    add('controller', help='stance, trot, hold, module:callable, file.py:callable, policy.yaml')
+    add(
+        'controller',
+        help='stance, trot, hold, module:callable, file.py:callable, policy.yaml; or '
+        'a ROS program, ros:module or "ros:command line", at 250 Hz "ros@250:command line"',
+    )
     add('--robot', default=default_robot(), help='catalogue name, URDF or xacro file')
     add('--scenario', default='stand', help=f'{", ".join(SCENARIOS)}, or a YAML file')
     add('--budget', default='5min', metavar='TIME', help='wall time, such as 90s or 5min')

@@ -215,7 +215,9 @@ class Investigator:
         varied = factors_of(nominal, model.total_mass, chosen.friction)
         varied = chosen_factors(varied, factors)
         variants = {
-            (LOOP, level): written(self._folder / 'controllers', Held, controller, level)
+            (LOOP, level): written(
+                self._folder / 'controllers', Held, controller, level, source=robot
+            )
             for factor in varied if factor.name == 'time_step'
             for level in factor.levels
         }  # fmt: skip
@@ -326,7 +328,7 @@ class Investigator:
         if delay < s.nominal.time_step:
             return
         folder, text = self._folder / 'controllers', s.nominal.controller
-        variant = written(folder, Prompt, text, delay, s.nominal.time_step)
+        variant = written(folder, Prompt, text, delay, s.nominal.time_step, source=s.nominal.robot)
         self._settings = replace(s, variants={**s.variants, (OWN_DELAY, delay): variant})
 
     # ---------------------------------------------------------------- what is told

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contact_sim.campaign import Trial
+from contact_sim.campaign._controllers import control_period
 from contact_sim.contact_models import as_contact_model, contact_models, presets
 
 Row = Mapping[str, Any]
@@ -88,11 +89,16 @@ def factors_of(nominal: Trial, mass: float, friction: float) -> tuple[Factor, ..
     def times(value: float, *shares: float) -> tuple[float, ...]:
         return tuple(float(f'{share * value:.4g}') for share in shares)
 
+    def steps(*shares: float) -> tuple[float, ...]:
+        """Return time steps of which there is a whole number in the period of a ROS program."""
+        period = control_period(nominal.controller)
+        return tuple(x for x in times(h, *shares) if abs(period / x - round(period / x)) < 1e-6)
+
     h, mu = nominal.time_step, friction
     pushes = [float(f'{speed * mass:.2g}') for speed in (0.1, 0.25, 1.5)]
     return (
         Factor('time_step', 'integration', 'time step', 'ms', 1e3, h,
-               times(h, 2.0, 5.0), times(h, 0.5, 0.25), 10.0 * h),
+               steps(2.0, 5.0), steps(0.5, 0.25), 10.0 * h),
         Factor('delay', 'latency', 'delay of commands', 'ms', 1e3, 0.0,
                (0.005, 0.01, 0.02), (), 0.1, h),
         Factor('noise', 'sensing', 'noise of the state', 'times the standard', 1.0,

@@ -33,8 +33,8 @@ PROBE = 1e-3
 class Variant:
     """A controller around another one: passes on its start and its commanded velocity."""
 
-    def __init__(self, text: str, robot: RobotModel) -> None:
-        self.inner = load_controller(text, robot)
+    def __init__(self, text: str, robot: RobotModel, source: str = '') -> None:
+        self.inner = load_controller(text, robot, source)
         self.robot = robot
         if hasattr(self.inner.target, 'velocity'):
             self.velocity = self.inner.target.velocity
@@ -62,11 +62,12 @@ class Held(Variant):
         text: the controller, see `campaign.load_controller`.
         robot: that it controls.
         period: of the loop [s].
+        source: name or path of the robot, which ROS programs need.
     """
 
     @checked
-    def __init__(self, text: str, robot: RobotModel, period: float) -> None:
-        super().__init__(text, robot)
+    def __init__(self, text: str, robot: RobotModel, period: float, source: str = '') -> None:
+        super().__init__(text, robot, source)
         self._period = positive('period', period, 's')
         self._next, self._command = -math.inf, None
 
@@ -92,6 +93,7 @@ class Prompt(Variant):
         robot: that it controls.
         delay: of its own [s].
         time_step: between two calls [s].
+        source: name or path of the robot, which ROS programs need.
 
     Raises:
         InvalidInput: a controller that is a plain function and declares no delay: what it
@@ -99,8 +101,10 @@ class Prompt(Variant):
     """
 
     @checked
-    def __init__(self, text: str, robot: RobotModel, delay: float, time_step: float) -> None:
-        super().__init__(text, robot)
+    def __init__(
+        self, text: str, robot: RobotModel, delay: float, time_step: float, source: str = ''
+    ) -> None:
+        super().__init__(text, robot, source)
         self._calls, self._h = round(delay / time_step), time_step
         self._declared = declared_delay(self.inner.target) is not None
         if self._declared:
@@ -172,7 +176,7 @@ from contact_sim.verdict.variants import {name}
 
 
 def controller(robot):
-    return {name}({text!r}, robot, {arguments})
+    return {name}({text!r}, robot, {arguments}, source={source!r})
 '''
 
 
@@ -186,8 +190,13 @@ def absolute(text: str) -> str:
     return text
 
 
-def written(folder: Path, variant: type[Variant], text: str, *arguments: float) -> str:
-    """Write a file with a variant of a controller; return it as the text of a controller."""
+def written(
+    folder: Path, variant: type[Variant], text: str, *arguments: float, source: str = ''
+) -> str:
+    """Write a file with a variant of a controller; return it as the text of a controller.
+
+    `source` is the name or path of the robot.
+    """
     meanings = {
         Held: 'commands are held for {:g} s',
         Prompt: 'without its own delay of {:g} s, in steps of {:g} s',
@@ -198,7 +207,7 @@ def written(folder: Path, variant: type[Variant], text: str, *arguments: float) 
     path = folder / f'{variant.__name__.lower()}_{values}.py'
     source = FILE.format(
         meaning=meaning.replace('\\', '/'), name=variant.__name__, text=absolute(text),
-        arguments=', '.join(map(repr, arguments)),
+        arguments=', '.join(map(repr, arguments)), source=source,
     )  # fmt: skip
     path.write_text(source, encoding='utf-8')
     return f'{path.resolve()}:controller'

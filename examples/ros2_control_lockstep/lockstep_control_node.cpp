@@ -4,7 +4,11 @@
 // between two instants. Here a cycle begins when the clock shows a multiple of the period: there
 // the simulation stands still until it is answered, so that read, update and write, which look at
 // the clock, all see the time of the instant, however long they take.
+//
+// At its first instant time stands still until the controllers of the parameter
+// `wait_for_controllers` are active: so they begin at the same state in every run.
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -14,13 +18,32 @@
 #include <vector>
 
 #include <controller_manager/controller_manager.hpp>
+#include <lifecycle_msgs/msg/state.hpp>
 #include <rclcpp/rclcpp.hpp>
+#include <std_msgs/msg/string.hpp>
 
 namespace
 {
 constexpr std::chrono::microseconds POLL{20};  // between two looks at the clock
+constexpr std::chrono::milliseconds WAIT{5};   // between two cycles before the start
 constexpr double ROUNDING = 1e3;               // of an instant on the clock [ns]
 constexpr std::uint64_t RETRY = 1000;          // looks between two writes at the same time
+
+// Return whether all controllers of these names are active.
+bool active(
+  const controller_manager::ControllerManager & manager, const std::vector<std::string> & names)
+{
+  const auto loaded = manager.get_loaded_controllers();
+  return std::all_of(
+    names.begin(), names.end(), [&loaded](const std::string & name) {
+      return std::any_of(
+        loaded.begin(), loaded.end(), [&name](const auto & controller) {
+          return controller.info.name == name &&
+                 controller.c->get_lifecycle_id() ==
+                 lifecycle_msgs::msg::State::PRIMARY_STATE_ACTIVE;
+        });
+    });
+}
 }  // namespace
 
 int main(int argc, char ** argv)
@@ -35,17 +58,33 @@ int main(int argc, char ** argv)
     RCLCPP_FATAL(manager->get_logger(), "use_sim_time is false: the instants are on /clock");
     return 1;
   }
+  const auto awaited =
+    manager->get_parameter_or("wait_for_controllers", std::vector<std::string>{});
+  const auto description = manager->get_parameter_or("robot_description", std::string{});
+  if (!description.empty()) {  // else from the topic robot_description
+    std_msgs::msg::String message;
+    message.data = description;
+    manager->robot_description_callback(message);
+  }
   const double period = 1e9 / manager->get_update_rate();  // [ns]
   executor->add_node(manager);
   std::thread callbacks([&executor] {executor->spin();});
 
   const rclcpp::Duration step = rclcpp::Duration::from_nanoseconds(std::llround(period));
   std::int64_t last = 0;  // instant of the last cycle, in periods
+  bool waiting = !awaited.empty();
   for (std::uint64_t polls = 1; rclcpp::ok(); ++polls) {
     const rclcpp::Time now = manager->now();
     const double clock = static_cast<double>(now.nanoseconds());
     const std::int64_t instant = std::llround(clock / period);
     const bool there = std::abs(clock - static_cast<double>(instant) * period) < ROUNDING;
+    if (waiting && there && instant != 0) {  // cycles without an answer: time stands still
+      manager->read(now, step);
+      manager->update(now, step);
+      waiting = !active(*manager, awaited);
+      std::this_thread::sleep_for(WAIT);
+      continue;
+    }
     if (there && instant != last) {  // before the last one, where time was set back
       manager->read(now, step);
       manager->update(now, step);

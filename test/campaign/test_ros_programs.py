@@ -2,11 +2,16 @@
 
 import sys
 
+import numpy as np
 import pytest
 
-from contact_sim.campaign import Trial, run_trial
+from contact_sim.campaign import Trial, load_controller, run_trial
+from contact_sim.errors import InvalidInput
+from contact_sim.robot import load_robot
+from contact_sim.simulation import Simulator
 
 pytest.importorskip('rclpy', reason='ROS 2 is not installed')
+_ros_controller = pytest.importorskip('contact_sim.campaign._ros_controller')
 pytestmark = pytest.mark.ros
 
 ANSWERS = '''
@@ -14,6 +19,7 @@ import sys
 import rclpy
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 
 
 class Squat(Node):
@@ -23,18 +29,32 @@ class Squat(Node):
         super().__init__('squat')
         self.kind, self.first = kind, None
         self.publisher = self.create_publisher(JointState, 'joint_commands', 1000)
+        self.waits = self.create_publisher(Header, 'contact_sim/lockstep_ack', 1000)
         self.create_subscription(JointState, 'joint_states', self.answer, 1000)
 
     def answer(self, state):
+        stamp = state.header.stamp.nanosec
+        if self.kind.startswith('log:'):
+            with open(self.kind[4:], 'a') as file:
+                print(stamp, file=file)
         if self.first is None:
             self.first = list(state.position)
+        if self.kind == 'late' and stamp <= 50_000_000:
+            self.waits.publish(state.header)
+            return
         command = JointState(header=state.header, name=list(state.name))
         command.position = [x + 0.05 for x in self.first]
         if self.kind == 'unknown':
             command.name[0] = 'no_such_joint'
-        if self.kind == 'endless' and state.header.stamp.nanosec > 20_000_000:
+        if self.kind == 'endless' and stamp > 20_000_000:
             raise SystemExit('the program gives up')
-        self.publisher.publish(command)
+        if self.kind in ('halves', 'half'):
+            legs = JointState(header=state.header, name=command.name[:6])
+            legs.position = command.position[:6]
+            self.publisher.publish(legs)
+            del command.name[:6], command.position[:6]
+        if self.kind != 'half':
+            self.publisher.publish(command)
 
 
 rclpy.init()
@@ -46,7 +66,7 @@ rclpy.spin(Squat(sys.argv[1]))
 def program(tmp_path):
     file = tmp_path / 'squat.py'
     file.write_text(ANSWERS)
-    return lambda kind: f'ros:{sys.executable} {file} {kind}'
+    return lambda kind, form='ros:': f'{form}{sys.executable} {file} {kind}'
 
 
 def trial(controller, seconds=0.1):
@@ -60,6 +80,66 @@ def test_a_ros_program_runs_in_lockstep_to_the_same_bits(program):
     assert rows[0]['steps'] == 100
     held = run_trial(trial('hold'))
     assert rows[0]['hash'] != held['hash']  # its commands did act
+
+
+def test_with_a_rate_states_go_out_at_its_multiples(program, tmp_path):
+    log = tmp_path / 'stamps'
+    row = run_trial(trial(program(f'log:{log}', 'ros@250:')))
+    assert row['outcome'] == 'ok', row['reason']
+    # the first stamp is a period, because ROS takes 0 for a clock that has not started
+    assert [int(line) for line in log.read_text().split()] == list(
+        range(4_000_000, 104_000_000, 4_000_000)
+    )
+
+
+def test_between_its_multiples_the_last_command_acts(program):
+    robot = load_robot('quadruped')
+    sim = Simulator(robot, 'ncp')
+    controller = load_controller(program('good', 'ros@250:'), robot, 'quadruped')
+    controller.reset(sim)
+    try:
+        commands = [controller.effort(1e-3 * k, sim.q, sim.v) for k in range(9)]
+    finally:
+        controller.target.close()
+    assert [commands[k] is commands[k - 1] for k in range(1, 9)] == [
+        k % 4 != 0 for k in range(1, 9)
+    ]
+    target = robot.joint_positions(sim.q) + 0.05
+    np.testing.assert_allclose(commands[0].position, target, atol=1e-12)
+
+
+@pytest.mark.parametrize('rate', ['0', '-250', 'fast', '', 'nan', 'inf'])
+def test_a_rate_is_a_positive_number(rate):
+    with pytest.raises(InvalidInput, match=rf'rate {rate!r}.*ros@250:'):
+        load_controller(f'ros@{rate}:module', load_robot('quadruped'), 'quadruped')
+
+
+@pytest.mark.parametrize('rate', ['300', '2000'])
+def test_a_period_of_no_whole_number_of_steps_is_refused(rate):
+    row = run_trial(trial(f'ros@{rate}:module'))
+    assert row['outcome'] == 'refused'
+    assert f'ros@{rate}' in row['reason']
+    assert 'time steps of 1 ms' in row['reason']
+
+
+def test_commands_may_come_in_several_messages(program):
+    rows = [run_trial(trial(program(kind, 'ros@250:'))) for kind in ('good', 'halves')]
+    assert [row['outcome'] for row in rows] == ['ok', 'ok'], rows[1]['reason']
+    assert rows[0]['hash'] == rows[1]['hash']
+
+
+def test_joints_without_a_command_are_named(program, monkeypatch):
+    monkeypatch.setattr(_ros_controller, 'START_TIMEOUT', 3.0)
+    row = run_trial(trial(program('half')))
+    assert row['outcome'] == 'controller_error'
+    missing = load_robot('quadruped').joint_names[6:]
+    assert f'no joint_commands of {", ".join(sorted(missing))} with the stamp' in row['reason']
+
+
+def test_an_acknowledgement_leaves_the_joints_as_they_are(program):
+    rows = {kind: run_trial(trial(program(kind))) for kind in ('good', 'late')}
+    assert rows['late']['outcome'] == 'ok', rows['late']['reason']
+    assert rows['late']['hash'] != rows['good']['hash']  # it held the standing pose at first
 
 
 def test_a_joint_that_does_not_exist_is_an_error_of_the_controller(program):

@@ -124,6 +124,40 @@ def test_robot_description_never_has_two_publishers(state_publisher, wanted, exp
     assert simulation['parameters'][0]['publish_robot_description'] is expected
 
 
+@pytest.mark.parametrize(
+    ('content', 'namespace', 'fits'),
+    [
+        ('/**', '', True), ('/**', 'left', True), ('/**', 'a/b', True), ('/*', '', True),
+        ('contact_sim', '', True), ('/contact_sim', '', True), ('/contact_sim', 'left', False),
+        ('contact_sim', 'left', False), ('/left/contact_sim', '/left', True),
+        ('/*/contact_sim', 'left', True), ('/*/contact_sim', '', False),
+        ('/contact_simx', '', False), ('left: {contact_sim', 'left', True), ('other', '', False),
+    ],
+)  # fmt: skip
+def test_a_params_file_is_for_the_node_or_refused(tmp_path, content, namespace, fits):
+    module, _ = launch_module(NAME)
+    given = {argument: default for argument, (default, _) in module.ARGUMENTS.items()}
+    path = tmp_path / 'parameters.yaml'
+    path.write_text(content + ': {ros__parameters: {seed: 3}}' + '}' * content.count('{'))
+    given |= {'params_file': str(path), 'namespace': namespace}
+    context = MagicMock(launch_configurations=given)
+    if fits:
+        module.simulation(context)
+        return
+    with pytest.raises(InvalidInput, match=r'is not the name of the node /.*contact_sim, so ROS'):
+        module.simulation(context)
+
+
+@pytest.mark.parametrize('content', ['', '[1, 2]', 'seed: 3', '{', None])
+def test_what_is_no_params_file_is_refused(tmp_path, content):
+    path = tmp_path / 'parameters.yaml'
+    if content is not None:
+        path.write_text(content)
+    module, _ = launch_module(NAME)
+    with pytest.raises(InvalidInput, match=re.escape(f'params_file:={str(path)!r}')):
+        module.check_params_file(str(path), '/contact_sim')
+
+
 def test_constraints_become_parameters_of_theirs():
     module, stubs = launch_module(NAME)
     given = {argument: default for argument, (default, _) in module.ARGUMENTS.items()}

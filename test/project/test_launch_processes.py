@@ -17,6 +17,8 @@ from launch_files import (
 )
 
 ALL = ('simulation.launch.py', 'compare.launch.py', *DEMOS)
+FIRST_ENDS = {'simulation': (1.0, 0)}
+"""The simulation ends at once, and with it the launch."""
 SOON = 40.0
 """Wall seconds in which processes end; by themselves they would take a minute."""
 
@@ -30,13 +32,55 @@ def test_every_launch_file_can_do_without_what_shows_the_robot(name):
 @pytest.mark.parametrize('package', ['rviz2', 'robot_state_publisher'])
 @pytest.mark.parametrize('name', ALL)
 @needs_launch
-def test_nothing_starts_where_a_package_is_missing(tmp_path, name, package):
-    records, result = recorded_launch(tmp_path, name, 'rviz:=true', missing=[package])
+def test_nothing_starts_where_a_package_is_missing_that_was_asked_for(tmp_path, name, package):
+    asked = package.replace('rviz2', 'rviz') + ':=true'
+    records, result = recorded_launch(tmp_path, name, asked, missing=[package])
     assert result.returncode == 1
     assert records == {}
     argument = package.replace('rviz2', 'rviz') + ':=false'
     assert f'{package!r} in AMENT_PREFIX_PATH' in result.stdout + result.stderr
     assert f'launch with {argument}' in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize('name', ALL)
+@needs_launch
+def test_by_default_nothing_is_needed_that_shows_the_robot(tmp_path, name):
+    records, result = recorded_launch(
+        tmp_path, name, missing=['rviz2', 'robot_state_publisher'], ends=FIRST_ENDS
+    )
+    assert result.returncode == 0, result.stderr
+    assert {record.partition('-')[0] for record in records} <= {
+        'simulation', 'stance_controller', 'trot_controller',
+    }  # fmt: skip
+    assert 'robot_state_publisher is not installed' in result.stdout + result.stderr
+
+
+@needs_launch
+def test_the_launch_fails_where_robot_state_publisher_dies(tmp_path):
+    ends = {'robot_state_publisher': (1.0, 2)}
+    records, result = recorded_launch(tmp_path, 'simulation.launch.py', ends=ends)
+    assert result.returncode == 1
+    assert all(ended(records))
+    assert 'robot_state_publisher ended with exit code 2' in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize('name', ALL)
+@needs_launch
+def test_an_unknown_argument_is_an_error_with_the_near_miss(tmp_path, name):
+    records, result = recorded_launch(tmp_path, name, 'robott:=go1')
+    assert result.returncode == 1
+    assert records == {}
+    assert 'argument of ' + name in result.stdout + result.stderr
+    assert "'robott'" in result.stdout + result.stderr
+    assert "did you mean 'robot'" in result.stdout + result.stderr
+
+
+@needs_launch
+def test_processes_have_the_names_of_their_executables(tmp_path):
+    _, result = recorded_launch(tmp_path, 'stance_demo.launch.py', ends=FIRST_ENDS)
+    for name in ('simulation', 'stance_controller', 'robot_state_publisher'):
+        assert f'[{name}-' in result.stdout + result.stderr
+    assert '[setpriv' not in result.stdout + result.stderr
 
 
 @needs_launch

@@ -109,7 +109,11 @@ def test_wrenches_of_the_feet_are_the_forces_of_the_ground(walked):
             force = R @ numbers(message.wrench.force)
             assert force == pytest.approx(report.feet.force[row], abs=1e-9)
         flags = bag.messages['/foot_contacts'][k]
-        assert [dim.label for dim in flags.layout.dim] == [foot.name for foot in sim.robot.feet]
+        (feet,) = flags.layout.dim
+        assert feet.label.split() == [foot.name for foot in sim.robot.feet]
+        stamped = bag.messages['/foot_contacts_stamped'][k]
+        assert stamped.name == feet.label.split()
+        assert stamped.position.tolist() == flags.data.tolist()
         assert flags.data.tolist() == report.feet.loaded.astype(int).tolist()
 
 
@@ -128,7 +132,10 @@ def test_transforms_lead_to_every_link(walked):
     }
     pin.framesForwardKinematics(model, data, report.q)
     links = [frame for frame in model.frames if frame.type == pin.FrameType.BODY]
-    assert {frame.name for frame in links} == tree.keys() - {'odom'}
+    assert {frame.name for frame in links} == tree.keys() - {'odom', 'base_link'}
+    parent, pose = tree['base_link']  # REP 105: the root link under its name
+    assert parent == sim.robot.base_frame
+    assert (pose.translation.x, pose.rotation.w) == (0.0, 1.0)
     for frame in links:
         placed, link = pin.SE3.Identity(), frame.name
         while link != 'odom':

@@ -392,3 +392,13 @@ def test_distances_and_values(factor):
     assert distances == sorted(distances)
     assert 0 < distances[0] < distances[-1] <= 1
     assert all(factor.distance(level) < 0 for level in factor.better)
+
+
+@pytest.mark.parametrize(
+    ('controller', 'levels'),
+    [('hold', (0.002, 0.005)), ('ros@250:module', (0.002,)), ('ros@200:module', (0.005,))],
+)
+def test_time_steps_are_those_that_the_rate_of_a_ros_program_allows(controller, levels):
+    nominal = Trial(controller)
+    steps = next(x for x in factors_of(nominal, 13.0, 0.8) if x.name == 'time_step')
+    assert steps.levels == levels

@@ -8,6 +8,7 @@ pytest.importorskip('rclpy', reason='needs ROS')
 import rclpy
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from contact_sim.ros._client import environment
@@ -35,8 +36,8 @@ class Remembering(ControllerNode):
         state.position = state.velocity = [angle] * self.robot.n_joints
         for message in (odom, state):
             set_stamp(message.header.stamp, time)
-        self._on_odom(odom)
-        self._on_state(state)
+        self._on_odom(serialize_message(odom))
+        self._on_state(serialize_message(state))
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ RATE = {
     '/imu/data': RATES.imu,
     **dict.fromkeys(WRENCHES, RATES.wrenches),
     '/foot_contacts': RATES.wrenches,
+    '/foot_contacts_stamped': RATES.wrenches,
     TRUE['/joint_states']: RATES.joint_states,
     TRUE['/imu/data']: RATES.imu,
     **{TRUE[topic]: RATES.wrenches for topic in WRENCHES},
@@ -192,7 +193,13 @@ def test_without_errors_sensors_tell_the_ground_truth(second):
 def test_foot_contacts_say_that_all_feet_stand(second):
     message = second['/foot_contacts'][-1]
     assert list(message.data) == [1, 1, 1, 1]
-    assert tuple(dim.label for dim in message.layout.dim) == FEET
+    (feet,) = message.layout.dim
+    assert tuple(feet.label.split()) == FEET
+    assert feet.size == feet.stride == len(message.data)
+    stamped = second['/foot_contacts_stamped'][-1]
+    assert tuple(stamped.name) == FEET
+    assert list(stamped.position) == [1.0, 1.0, 1.0, 1.0]
+    assert stamped.header.stamp == second[WRENCHES[0]][-1].header.stamp
 
 
 def test_markers_draw_forces_cones_and_normals(second):

@@ -28,7 +28,7 @@ def test_a_belly_on_the_ground_ends_the_run_until_a_reset(tmp_path):
         assert session.step(50).success
         session.settle()
         assert list(session.messages['/link_contacts'][-1].data) == [0, 0]
-        labels = [dim.label for dim in session.messages['/link_contacts'][-1].layout.dim]
+        labels = session.messages['/link_contacts'][-1].layout.dim[0].label.split()
         assert labels == ['trunk', 'FL_calf']
         command.publish(Float64MultiArray(data=[0.0] * 12))  # it falls
         session.wait(lambda: int(session.diagnostics()['commands_accepted']) == 1, 'the command')

@@ -48,8 +48,9 @@ def test_the_base_stands_in_tf_where_odom_says(tmp_path):
             assert odom.child_frame_id == transform.child_frame_id
             assert vector(transform.transform.translation) == pytest.approx(vector(pose.position))
             assert transform.transform.rotation == pose.orientation
-    (fixed,) = static[0].transforms
+    fixed, alias = static[0].transforms
     assert (fixed.header.frame_id, fixed.child_frame_id) == ('world', 'odom')
+    assert (alias.header.frame_id, alias.child_frame_id) == ('base', 'base_link')
     assert fixed.transform.rotation.w == 1.0
     assert not vector(fixed.transform.translation).any()
 

@@ -24,7 +24,7 @@ from contact_sim.sensors._foot_sensors import cross
 from contact_sim.topics import _robot_topics
 from contact_sim.topics._markers import ContactMarkers, SupportMarkers
 from contact_sim.topics._messages import Step
-from contact_sim.topics._messages import labelled as labelled_numbers
+from contact_sim.topics._messages import flags as flag_numbers
 from contact_sim.topics._robot_topics import RobotTopics
 from contact_sim.topics._table import FOOT_CONTACTS, FOOT_WRENCH, NODE
 from contact_sim.topics._world_topics import ShadowNumbers, solver_numbers
@@ -62,7 +62,7 @@ def wrenches(robot, report, axes='foot'):
 
 def flags(robot, report):
     values = ContactFlags(robot).truth(report)
-    return received(FOOT_CONTACTS, labelled_numbers(report.feet.names, values.flag))
+    return received(FOOT_CONTACTS, flag_numbers(report.feet.names, values.flag))
 
 
 def test_the_wrench_of_a_sphere_is_its_force_and_arm_to_the_bit():
@@ -112,7 +112,8 @@ def test_foot_contacts_has_one_entry_per_foot(turned_sled):
     sim, report = turned_sled
     message = flags(sim.robot, report)
     assert list(message.data) == [1, 1]
-    assert [dim.label for dim in message.layout.dim] == ['left', 'right']
+    (feet,) = message.layout.dim  # plain: one dimension of as many numbers as there are
+    assert (feet.label, feet.size, feet.stride) == ('left right', 2, 2)
     sim = Simulator(sim.robot)
     roll = pin.Quaternion(pin.rpy.rpyToMatrix(0.1, 0.0, 0.0)).coeffs()  # on the right foot
     height = -pin.Quaternion(roll).matrix()[2] @ [0.05, -0.25, -0.12]

@@ -1,6 +1,7 @@
 """From the simulation to messages: frames, signs and units, without a network."""
 
 import math
+import struct
 
 import numpy as np
 import pinocchio as pin
@@ -9,6 +10,8 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS')
 
 import sensor_msgs.msg
+from nav_msgs.msg import Odometry
+from rclpy.serialization import serialize_message
 from robots import FREE_FLYER, ball, cube, rigid_body, stand
 from ros_session import vector
 from sent import SentMessages, received, received_markers
@@ -18,7 +21,13 @@ from contact_sim import ContactSimError, InclinedPlane, RobotModel, Simulator, j
 from contact_sim.collision._terrain import SphereGround, as_terrain
 from contact_sim.drawing._step_shapes import ABOVE, border_lines, ground_triangles
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.ros._conversions import set_stamp
+from contact_sim.ros._conversions import (
+    joint_values,
+    odometry_values,
+    set_quaternion,
+    set_stamp,
+    set_vector,
+)
 from contact_sim.ros._parameters import PARAMETER_GROUPS, NodeParameters
 from contact_sim.ros._publishers import check_definition
 from contact_sim.ros.controllers.stance import StanceEfforts
@@ -409,12 +418,32 @@ def test_tf_carries_the_pose_of_the_odometry():
     topics.publish_static_transforms(0)
     topics.publish(Step(sim.step([]), {'odom'}))
     (odom,) = sent['odom']
-    (static,) = sent['/tf_static'][0].transforms
+    static, alias = sent['/tf_static'][0].transforms
     (moving,) = sent['/tf'][0].transforms
     assert (static.header.frame_id, static.child_frame_id) == ('world', 'odom')
     assert (moving.header.frame_id, moving.child_frame_id) == ('odom', 'base')
+    assert (alias.header.frame_id, alias.child_frame_id) == ('base', 'base_link')
+    assert alias.transform.rotation.w == 1.0
+    assert not vector(alias.transform.translation).any()
     assert vector(moving.transform.translation) == pytest.approx(vector(odom.pose.pose.position))
     assert moving.header.stamp.nanosec == odom.header.stamp.nanosec
+
+
+@pytest.mark.parametrize(
+    ('robot', 'parameters', 'aliases'),
+    [
+        ('go1', {}, ['base_link']), ('go1', {'frame_prefix': 'left/'}, ['left/base_link']),
+        ('go1', {'base_link': 'trunk_link'}, ['trunk_link']), ('go1', {'base_link': ''}, []),
+        ('go1', {'base_frame': 'base_link'}, []), ('go1', {'publish_odom_tf': False}, []),
+        ('solo12', {}, []),  # it has a link of this name
+    ],
+)  # fmt: skip
+def test_the_base_has_the_name_of_rep_105_too(robot, parameters, aliases):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    topics, sent = topics_of(Simulator(load_robot(robot)), **parameters)
+    topics.publish_static_transforms(0)
+    transforms = sent['/tf_static'][0].transforms
+    assert [t.child_frame_id for t in transforms if t.child_frame_id != 'odom'] == aliases
 
 
 def test_tf_carries_every_robot_in_one_message():
@@ -481,3 +510,37 @@ def test_stance_efforts_of_a_fixed_base_robot_hold_its_legs():
     model = robot.pinocchio_model
     gravity = pin.computeGeneralizedGravity(model, model.createData(), q)
     assert StanceEfforts(robot).at(q.copy(), np.zeros(12)) == pytest.approx(gravity)
+
+
+@pytest.mark.parametrize('count', [0, 1, 3])
+def test_serialised_messages_are_read_as_rclpy_reads_them(count):
+    rng = np.random.default_rng(count)
+    state = sensor_msgs.msg.JointState(name=['knee', 'ä', 'left_hip_joint'][:count])
+    state.header.frame_id, state.header.stamp.sec = 'base', 3
+    state.header.stamp.nanosec = 999_999_999
+    state.position, state.effort = rng.normal(size=(2, count)).tolist()
+    values = joint_values(serialize_message(state))
+    assert values.stamp == 3_999_999_999
+    assert values.name == state.name
+    assert values.position.tolist() == state.position.tolist()
+    assert values.velocity.tolist() == []
+    assert values.effort.tolist() == state.effort.tolist()
+
+    odometry = Odometry(child_frame_id='trunk'[:count])
+    odometry.header.stamp.nanosec = 7
+    pose, twist = rng.normal(size=7), rng.normal(size=6)
+    set_vector(odometry.pose.pose.position, pose[:3])
+    set_quaternion(odometry.pose.pose.orientation, pose[3:])
+    set_vector(odometry.twist.twist.linear, twist[:3])
+    set_vector(odometry.twist.twist.angular, twist[3:])
+    read = odometry_values(serialize_message(odometry))
+    assert read.stamp == 7
+    assert read.pose.tolist() == pose.tolist()
+    assert read.twist.tolist() == twist.tolist()
+
+
+def test_messages_in_another_encoding_are_refused():
+    big = b'\x00\x00\x00\x00' + struct.pack('>iIII', 1, 2, 1, 0) + bytes(16)
+    assert joint_values(big).stamp == 1_000_000_002
+    with pytest.raises(ContactSimError, match='plain CDR'):
+        joint_values(b'\x00\x07\x00\x00' + bytes(40))
