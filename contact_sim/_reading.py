@@ -104,6 +104,8 @@ def beyond(place: object, what: str, name: str) -> Unreadable:
 
 # --- Blocks that may cost no more than the limits
 
+RESERVE = 8 << 20
+"""Memory that is kept in a block until it ends [bytes]."""
 SPARE = 32 << 20
 """What a thread needs that starts inside a block [bytes]."""
 _lock = threading.Lock()
@@ -140,7 +142,11 @@ def reading(place: object, kind: type[ContactSimError] = InvalidInput) -> Iterat
         _here.inside = True
         try:
             with _memory_limit(most.bytes), _time_limit(most.seconds):
-                yield most
+                reserve = [bytearray(RESERVE)]
+                try:
+                    yield most
+                finally:
+                    reserve.clear()  # memory for what an error does on its way out
         finally:
             _here.inside = False
     except MemoryError:
@@ -167,7 +173,7 @@ def _memory_limit(most: float) -> Iterator[None]:
         if _blocks == 1 and resource is not None and (used := _data_in_use()):
             _before = soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
             bounds = [x for x in (soft, hard) if x != resource.RLIM_INFINITY]
-            bound = min([int(min(used + SPARE + most, 2.0**62)), *bounds])
+            bound = min([int(min(used + SPARE + RESERVE + most, 2.0**62)), *bounds])
             resource.setrlimit(resource.RLIMIT_DATA, (bound, hard))
         elif _blocks == 1:
             _before = (0, 0)
@@ -314,6 +320,8 @@ def xml_root(text: bytes, tree: BoundedTree, place: str) -> ElementTree.Element:
         raise Unreadable(f'{place} is not well-formed XML: {error}') from error
 
 
+NODE = 1200
+"""Bytes that a node of YAML takes while it is read."""
 LONGEST_NUMBER = 400
 """Characters of a number in YAML or JSON: longer ones take long to convert."""
 
@@ -360,8 +368,11 @@ def yaml_value(path: str | Path) -> Any:
         def add(self, nodes: float) -> None:
             """Count nodes."""
             self.count += nodes
+            what = f'{self.count:g} nodes of YAML, aliases unfolded'
             if self.count > most.entries:
-                raise beyond(path, f'{self.count:g} nodes of YAML, aliases unfolded', 'entries')
+                raise beyond(path, what, 'entries')
+            if self.count * NODE > most.bytes:
+                raise beyond(path, f'{what}, of {NODE} bytes each', 'bytes')
 
         def construct_number(self, node: Any) -> Any:
             """Return a number of bounded length."""

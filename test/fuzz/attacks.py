@@ -122,7 +122,7 @@ def array(value: Any) -> bytes:
     return out.getvalue()
 
 
-def png(path: Path, width: int, height: int, rows: int, extra: bytes = b'') -> Path:
+def png(path: Path, width: int, height: int, rows: int) -> Path:
     """Write a grey image of 16 bits, of which `rows` are there."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
@@ -131,8 +131,8 @@ def png(path: Path, width: int, height: int, rows: int, extra: bytes = b'') -> P
 
     data, _, _ = packed(bytes(1 + 2 * width) for _ in range(rows))
     path.write_bytes(
-        b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>LLBBBBB', width, height, 16, 0, 0, 0, 0))
-        + extra + chunk(b'IDAT', data) + chunk(b'IEND', b'')
+        b'\x89PNG\r\n\x1a\n'
+        + chunk(b'IHDR', struct.pack('>LLBBBBB', width, height, 16, 0, 0, 0, 0)) + chunk(b'IDAT', data) + chunk(b'IEND', b'')
     )  # fmt: skip
     return path
 
@@ -373,8 +373,6 @@ def big_obj(folder: Path, limit: float) -> Path:
 
 def bag(folder: Path, limit: float) -> Path:
     """A bag of one chunk that unpacks to twice the limit."""
-    import zstandard
-    from mcap.records import Chunk, ChunkIndex, Footer, Header, Statistics  # noqa: F401
     from mcap.writer import CompressionType, Writer
 
     path = folder / 'a.mcap'
@@ -386,7 +384,6 @@ def bag(folder: Path, limit: float) -> Path:
         channel = writer.register_channel('/odom', 'cdr', schema)
         writer.add_message(channel, 0, bytes(int(min(2 * limit, 2.0**31))), 0)
         writer.finish()
-    del zstandard
     return path
 
 
@@ -443,15 +440,14 @@ def in_xacro(kind: str, folder: Path, limit: float) -> Path:
 
 def read_recording(path: Path) -> object:
     """Read a recording as a replay does."""
+    from contact_sim.errors import InvalidInput
     from contact_sim.replay import Recording
 
     recording = Recording(path)
     recording.simulator()
     size = recording.effort.size
     if recording.damage:
-        from contact_sim.replay import RecordingError
-
-        raise RecordingError(recording.damage)
+        raise InvalidInput(recording.damage)
     return size
 
 
@@ -495,7 +491,7 @@ def read_srdf(path: Path) -> object:
     """Load a robot with an SRDF."""
     from contact_sim import load_robot
 
-    return load_robot('<robot name="r"><link name="l"/></robot>', False, srdf=path)
+    return load_robot('quadruped', srdf=path)
 
 
 def _with_mesh(path: Path, use: str) -> str:
@@ -586,9 +582,6 @@ PLACES: dict[str, Reader] = {
 
 def attacks() -> list[Attack]:
     """Return all attacks."""
-    text = b'x' * 9
-    bomb = struct.pack('>L', 0)
-    del text, bomb
     found = [
         Attack('recording: array of twice the limit', big_member, read_recording),
         Attack('recording: the same, killed', partial(big_member, complete=False), read_recording),
@@ -669,7 +662,7 @@ def measure(attack: Attack, limit: float, patience: float) -> Outcome:
         start = time.perf_counter()
         child = os.fork()
         if child == 0:
-            _read_in_child(attack, path, says, limit)
+            _read_in_child(attack, path, says, limit, 0.6 * patience)
         os.close(says)
         ended, usage = 0, None
         while not ended and time.perf_counter() < start + patience:
@@ -686,22 +679,23 @@ def measure(attack: Attack, limit: float, patience: float) -> Outcome:
         if not ended:
             said = f'hangs: no answer in {patience:g} s'
         elif not said:
-            said = f'the process ended with status {status}'
+            logs = [p.read_text(errors='replace') for p in Path(folder).rglob('.stderr')]
+            said = f'the process ended with status {status}: {"".join(logs)[-2000:]}'
         return Outcome(
             attack.name, size, peak, seconds, said, said.startswith(('ours', 'accepted'))
         )
 
 
-def _read_in_child(attack: Attack, path: Path, says: int, limit: float) -> None:
+def _read_in_child(attack: Attack, path: Path, says: int, limit: float, seconds: float) -> None:
     """Read the file; tell memory at the start, and how it went."""
     said = ''
     try:
         from contact_sim.errors import ContactSimError
 
-        with open(os.devnull, 'wb') as nothing:
-            os.dup2(nothing.fileno(), 2)
+        with path.parent.joinpath('.stderr').open('wb') as log:
+            os.dup2(log.fileno(), 2)
         warnings.simplefilter('ignore')
-        os.environ['CONTACT_SIM_READING'] = f'bytes={limit:.0f}'
+        os.environ['CONTACT_SIM_READING'] = f'bytes={limit:.0f},seconds={seconds:g}'
         os.chdir(path.parent)
         page = os.sysconf('SC_PAGE_SIZE')
         with open('/proc/self/statm', encoding='ascii') as file:
