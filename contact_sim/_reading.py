@@ -170,19 +170,21 @@ def _memory_limit(most: float) -> Iterator[None]:
     global _blocks, _before
     with _lock:
         _blocks += 1
-        if _blocks == 1 and resource is not None and (used := _data_in_use()):
-            _before = soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-            bounds = [x for x in (soft, hard) if x != resource.RLIM_INFINITY]
-            bound = min([int(min(used + SPARE + RESERVE + most, 2.0**62)), *bounds])
+        used = _data_in_use() if resource is not None else 0
+        if used:
+            soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+            if _blocks == 1:
+                _before = soft, hard
+            start = used if _blocks == 1 else soft  # blocks of other threads have theirs besides
+            bounds = [x for x in _before if x != resource.RLIM_INFINITY]
+            bound = min([int(min(start + SPARE + RESERVE + most, 2.0**62)), *bounds])
             resource.setrlimit(resource.RLIMIT_DATA, (bound, hard))
-        elif _blocks == 1:
-            _before = (0, 0)
     try:
         yield
     finally:
         with _lock:
             _blocks -= 1
-            if _blocks == 0 and _before != (0, 0):
+            if _blocks == 0 and used:
                 resource.setrlimit(resource.RLIMIT_DATA, _before)
 
 

@@ -44,6 +44,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from contact_sim._types import Array
+from contact_sim._validation import checked
 from contact_sim.collision._terrain import Terrain
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, shortened
@@ -100,6 +101,7 @@ TOKEN = secrets.token_urlsafe(16)
 """Part of the addresses of all pages that this process serves: who has it may command them."""
 
 
+@checked
 def address_of(host: str, port: int) -> str:
     """Return the address under which a browser on this machine finds the page, with its token."""
     name = 'localhost' if host in (*LOCAL, '0.0.0.0', '::', '') else host

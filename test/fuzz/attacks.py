@@ -130,10 +130,9 @@ def png(path: Path, width: int, height: int, rows: int) -> Path:
             '>L', zlib.crc32(kind + data))  # fmt: skip
 
     data, _, _ = packed(bytes(1 + 2 * width) for _ in range(rows))
-    path.write_bytes(
-        b'\x89PNG\r\n\x1a\n'
-        + chunk(b'IHDR', struct.pack('>LLBBBBB', width, height, 16, 0, 0, 0, 0)) + chunk(b'IDAT', data) + chunk(b'IEND', b'')
-    )  # fmt: skip
+    head = struct.pack('>LLBBBBB', width, height, 16, 0, 0, 0, 0)
+    chunks = chunk(b'IHDR', head), chunk(b'IDAT', data), chunk(b'IEND', b'')
+    path.write_bytes(b'\x89PNG\r\n\x1a\n' + b''.join(chunks))
     return path
 
 
