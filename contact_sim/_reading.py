@@ -690,7 +690,10 @@ def mesh_scene(path: str | Path, **options: Any) -> Any:
         ImportError: trimesh is missing.
         Exception: whatever trimesh raises.
     """
-    import trimesh
+    try:
+        import trimesh
+    except ImportError as error:
+        raise ImportError(f'{path}: reading a mesh needs trimesh: pip install trimesh') from error
 
     place = mesh_file(path)
     ending = place.suffix.lower().removeprefix('.')

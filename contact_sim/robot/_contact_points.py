@@ -14,7 +14,6 @@ import numpy as np
 import pinocchio as pin
 import scipy
 
-from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, check_unique, real_array, real_number
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
@@ -165,21 +164,11 @@ def contact_points_at(
             centre = found.placement.act(np.array(sphere.centre))
             joint = str(model.names[found.parentJoint])
             points.append(ContactPoint(name, frame, joint, centre, sphere.radius))
-    check_number(len(points))
     return tuple(points)
-
-
-def check_number(points: int) -> None:
-    """Check that a step with so many contact points has room in the limit of what is read."""
-    needed = 16.0 * (3.0 * points) ** 2  # two matrices over all rows
-    if needed > _reading.limits().bytes:
-        what = f'a step with them takes {needed / 1e6:.0f} MB'
-        raise _reading.beyond(f'{points} contact points', what, 'bytes')
 
 
 def check_contact_points(model: pin.Model, points: Sequence[ContactPoint]) -> None:
     """Check that contact points have names of their own, and frames and joints of the model."""
-    check_number(len(points))
     check_unique('contact point', [point.name for point in points])
     known = list(model.names)[1:]
     for point in points:

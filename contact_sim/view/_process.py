@@ -162,9 +162,15 @@ def guarded_server(host: str, port: int, **options: Any) -> viser.ViserServer:
         NotServed: this viser did not call that function.
     """
     import viser
-    from websockets.asyncio import server as websocket_server
 
-    serve, guarded = websocket_server.serve, []
+    unguarded = f'viser {viser.__version__} cannot be kept to one token, 1.1 can'
+    try:
+        from viser.infra import _infra
+
+        websocket_server: Any = _infra.websockets.asyncio.server  # type: ignore[attr-defined]
+        serve, guarded = websocket_server.serve, []
+    except (ImportError, AttributeError) as error:
+        raise NotServed(unguarded) from error
 
     def guarded_serve(*arguments: Any, process_request: Any = None, **options: Any) -> Any:
         def check(connection: Any, request: Any) -> Any:
@@ -181,15 +187,15 @@ def guarded_server(host: str, port: int, **options: Any) -> viser.ViserServer:
         return serve(*arguments, process_request=check, **options)
 
     with _making:
-        websocket_server.serve = guarded_serve  # type: ignore[assignment,misc]
+        websocket_server.serve = guarded_serve
         try:
             with redirect_stdout(io.StringIO()):
                 server = viser.ViserServer(host, port, verbose=False, **options)
         finally:
-            websocket_server.serve = serve  # type: ignore[misc]
+            websocket_server.serve = serve
     if not guarded:
         server.stop()
-        raise NotServed(f'viser {viser.__version__} cannot be kept to one token, 1.0 can')
+        raise NotServed(unguarded)
     return server
 
 
