@@ -22,7 +22,7 @@ PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 REAL_TIME := test/ros/process
 # Quiet: setuptools warns that an editable installation is editable.
 INSTALL := -m pip install --quiet --disable-pip-version-check
-FUZZ := calls urdfs recordings problems 'starts --count 1000' \
+FUZZ := calls urdfs recordings problems files 'starts --count 1000' \
     'messages --count 10000' 'parameters --count 10000'
 DECLARED := setup.py setup.cfg pyproject.toml package.xml
 

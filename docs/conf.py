@@ -82,6 +82,7 @@ ALONE = (
     'architecture',
     'benchmarks',
     'limitations',
+    'security',
     'changelog',
 )
 html_theme = 'pydata_sphinx_theme'

@@ -27,6 +27,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.control import Stance, Trot
@@ -255,11 +256,9 @@ def _module(text: str, name: str) -> ModuleType:
 def _file(text: str, path: Path) -> ModuleType:
     """Return the module in a file, loaded once for each content of it."""
     try:
-        source = path.read_bytes()
-    except OSError as error:
-        raise InvalidInput(
-            f'controller {text!r}: {path} cannot be read: {error.strerror}'
-        ) from error
+        source = _reading.file_bytes(path)
+    except _reading.Unreadable as error:
+        raise InvalidInput(f'controller {text!r}: {error}') from error
     digest = hashlib.blake2b(str(path.resolve()).encode() + source, digest_size=8).hexdigest()
     name = f'_controller_{digest}'
     if name in sys.modules:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked, checked_fields, number_within, positive
 from contact_sim.collision._terrain import InclinedPlane, Plane, Terrain, as_terrain
@@ -176,8 +176,8 @@ def scenario_of(text: str) -> Scenario:
         raise UnknownName('scenario', text, [*SCENARIOS, 'path/to/file.yaml'])
     path = Path(text)
     try:
-        values = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        values = _reading.yaml_value(path)
+    except _reading.Unreadable as error:
         raise InvalidInput(f'scenario {text}: cannot be read: {error}') from error
     if not isinstance(values, dict):
         raise InvalidInput(f'scenario {text}: expected keys and values, got {shown(values)}')

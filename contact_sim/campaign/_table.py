@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from contact_sim import _reading
 from contact_sim._validation import checked
 from contact_sim.campaign._measures import RESULTS
 from contact_sim.campaign._trial import Trial
@@ -72,8 +73,24 @@ def checked_part(path: Path, columns: Sequence[str] | None = None) -> Any:
         InvalidInput: no Parquet, not of a campaign, of another version, or with other columns.
     """
     pa, names = _pyarrow(), list(columns or COLUMNS)
+    _reading.regular_file(path)
     try:
-        schema = pa.parquet.read_schema(path)
+        with _reading.reading(path):
+            return _checked_part(path, names)
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidInput(f'{path}: cannot be read as Parquet: {error}') from error
+
+
+def _checked_part(path: Path, names: list[str]) -> Any:
+    pa, most = _pyarrow(), _reading.limits()
+    with pa.parquet.ParquetFile(path) as file:
+        metadata = file.metadata
+        if metadata.num_rows > most.entries:
+            raise _reading.beyond(path, f'{metadata.num_rows} rows', 'entries')
+        groups = (metadata.row_group(k) for k in range(metadata.num_row_groups))
+        packed, full = path.stat().st_size, sum(group.total_byte_size for group in groups)
+        _reading.check_unpacked(str(path), packed, full)
+        schema = file.schema_arrow
         version = (schema.metadata or {}).get(MARK)
         if version is None:
             raise InvalidInput(f'{path}: this Parquet file is not of a campaign')
@@ -85,9 +102,7 @@ def checked_part(path: Path, columns: Sequence[str] | None = None) -> Any:
         for field in _schema():
             if field.name not in schema.names or schema.field(field.name) != field:
                 raise InvalidInput(f'{path}: column {field.name!r} is missing or of another type')
-        return pa.parquet.read_table(path, columns=names, partitioning=None)
-    except (OSError, pa.ArrowException) as error:
-        raise InvalidInput(f'{path}: cannot be read as Parquet: {error}') from error
+        return file.read(columns=names, use_threads=False)
 
 
 @checked
@@ -110,7 +125,13 @@ def read_table(folder: str | Path, columns: Sequence[str] | None = None) -> Any:
     parts = parts_of(place)
     if not place.exists():
         raise InvalidInput(f'{folder}: no such folder')
-    tables = [checked_part(path, chosen).select(chosen) for path in parts]
+    with _reading.reading(folder):
+        tables, rows = [], 0
+        for path in parts:
+            tables.append(checked_part(path, chosen).select(chosen))
+            rows += tables[-1].num_rows
+            if rows > _reading.limits().entries:
+                raise _reading.beyond(folder, f'{rows} rows', 'entries')
     table = pa.concat_tables([_schema().empty_table().select(chosen), *tables])
     last = {trial: row for row, trial in enumerate(table['trial'].to_pylist())}
     return table.take(pa.array([last[trial] for trial in sorted(last)], pa.int64()))
@@ -119,8 +140,10 @@ def read_table(folder: str | Path, columns: Sequence[str] | None = None) -> Any:
 @checked
 def read_rows(folder: str | Path, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Return all rows as dictionaries, sorted by trial; see `read_table`."""
-    rows: list[dict[str, Any]] = read_table(folder, columns).to_pylist()
-    return rows
+    table = read_table(folder, columns)
+    with _reading.reading(folder):
+        rows: list[dict[str, Any]] = table.to_pylist()
+        return rows
 
 
 class TableWriter:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import (
     checked,
@@ -317,8 +318,8 @@ def source_of(trial: Trial) -> str:
             files += [Path(spec.origin)] if spec is not None and spec.origin else []
     digest, some = hashlib.blake2b(digest_size=8), False
     for file in files:
-        with suppress(OSError):
-            digest.update(hashlib.blake2b(file.read_bytes()).digest())
+        with suppress(_reading.Unreadable):
+            digest.update(hashlib.blake2b(_reading.file_bytes(file)).digest())
             some = True
     return digest.hexdigest() if some else ''
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim import _reading
 from contact_sim._types import Array, IndexArray
 from contact_sim._validation import (
     LARGEST,
@@ -211,6 +211,8 @@ def read_policy(path: Path, robot: RobotModel) -> PolicyFile:
     network = path.parent / text(f'{name}: network', stated['network'])
     if not network.is_file():
         raise InvalidInput(f'{name}: network: no file {network}')
+    if network.stat().st_size > _reading.limits().bytes:
+        raise _reading.beyond(network, f'{network.stat().st_size} bytes', 'bytes')
     gains, action, history = stated['gains'], stated['action'], stated['history']
     for key in SUBKEYS['gains']:
         if key not in gains:
@@ -260,8 +262,8 @@ def _mapping_in(path: Path) -> dict[str, Any]:
             '(docs/policies.md)'
         )
     try:
-        stated = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        stated = _reading.yaml_value(path)
+    except _reading.Unreadable as error:
         raise InvalidInput(f'policy {path.name}: no YAML: {error}') from error
     if not isinstance(stated, dict):
         raise InvalidInput(f'policy {path.name}: expected values by key, such as network: x.onnx')
@@ -534,9 +536,10 @@ class Network:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
-            self._session = onnxruntime.InferenceSession(
-                str(policy.network), options, providers=['CPUExecutionProvider']
-            )
+            with _reading.reading(place):
+                self._session = onnxruntime.InferenceSession(
+                    str(policy.network), options, providers=['CPUExecutionProvider']
+                )
         except Exception as error:  # of onnxruntime, which has classes of its own
             raise InvalidInput(f'{place}: cannot be loaded: {error}') from error
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()

@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
-from PIL import Image
 
+from contact_sim import _reading
 from contact_sim._types import Array, Indices
 from contact_sim.errors import shown
 from contact_sim.robot._coordinates import find_frame
@@ -250,9 +250,9 @@ def _read_mesh(file: Path, scale: tuple[float, float, float], changed: int) -> S
     They are the same objects until the file is changed.
     """
     try:
-        parts = (
-            collada_parts(file) if file.suffix.lower() == '.dae' else list(_trimesh_parts(file))
-        )
+        with _reading.reading(file):
+            collada = file.suffix.lower() == '.dae'
+            parts = collada_parts(file) if collada else list(_trimesh_parts(file))
     except Exception as error:  # trimesh passes on whatever its readers raise
         raise ValueError(f'mesh {shown(str(file))} cannot be read: {error}') from error
     total = sum(len(triangles) for _, triangles, _ in parts)
@@ -269,10 +269,10 @@ def _read_mesh(file: Path, scale: tuple[float, float, float], changed: int) -> S
 
 def _trimesh_parts(file: Path) -> Iterator[MeshPart]:
     try:
-        import trimesh
+        scene = _reading.mesh_scene(file)
     except ImportError as error:
         raise ValueError("trimesh is not installed: pip install 'contact_sim[view]'") from error
-    for mesh in trimesh.load_scene(file).dump(concatenate=False):
+    for mesh in scene.dump(concatenate=False):
         if not len(mesh.faces):
             continue
         source = getattr(mesh.visual, 'material', mesh.visual if mesh.visual.defined else None)
@@ -302,7 +302,8 @@ class _ColladaFile:
     """A COLLADA document."""
 
     def __init__(self, file: Path) -> None:
-        root = ElementTree.parse(file).getroot()
+        text = _reading.file_bytes(file, _reading.MESH_SHARE)
+        root = _reading.xml_root(text, _reading.BoundedTree(str(file)), str(file))
         for element in root.iter():
             element.tag = element.tag.rpartition('}')[2]  # without the namespace
         self._root, self._folder = root, file.parent
@@ -378,10 +379,10 @@ class _ColladaFile:
 def mean_colour(file: Path) -> Colour | None:
     """Return the mean colour of an image, None of one that is not there."""
     try:
-        with Image.open(file) as image:
-            r, g, b = np.asarray(image.convert('RGB').resize((16, 16))).reshape(-1, 3).mean(0)
-    except OSError:
+        image = _reading.image_file(file)
+    except _reading.Unreadable:
         return None
+    r, g, b = np.asarray(image.convert('RGB').resize((16, 16))).reshape(-1, 3).mean(0)
     return float(r) / 255.0, float(g) / 255.0, float(b) / 255.0, 1.0
 
 

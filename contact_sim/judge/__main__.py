@@ -8,6 +8,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+from contact_sim import _reading
 from contact_sim.collision._terrain import InclinedPlane, Plane
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, InvalidInput
@@ -79,8 +80,7 @@ def read(options: argparse.Namespace) -> tuple[RobotModel, Steps]:
     """Return robot and steps of the file."""
     path: Path = options.file
     robot = None if options.robot is None else load_robot(options.robot)
-    if not path.is_file():
-        raise InvalidInput(f'{path}: no such file')
+    _reading.regular_file(path)
     if path.suffix == '.mcap':
         if robot is None:
             raise InvalidInput(f'{path}: which robot? --robot go1, say')
@@ -100,7 +100,7 @@ def read(options: argparse.Namespace) -> tuple[RobotModel, Steps]:
 def is_arrays(path: Path) -> bool:
     """Return whether a file holds arrays of steps, not a recording."""
     try:
-        with zipfile.ZipFile(path) as file:
+        with _reading.opened_zip(path) as file:
             return not any(name.startswith(('header', 'initial/')) for name in file.namelist())
     except zipfile.BadZipFile:  # a recording whose process was killed, or anything
         return False

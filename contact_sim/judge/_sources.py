@@ -18,6 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, checked, count, finite, finite_array
 from contact_sim.collision._contact_slots import pair_of
@@ -410,8 +411,10 @@ def _bag(path: Path) -> dict[str, dict[int, Any]]:
     store, found = get_typestore(Stores.EMPTY), dict[str, dict[int, Any]]()
     wanted = ('nav_msgs/msg/Odometry', 'sensor_msgs/msg/JointState',
               'geometry_msgs/msg/WrenchStamped')  # fmt: skip
+    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+        _reading.regular_file(file)
     try:
-        with Reader(path) as reader:
+        with _reading.reading(path), Reader(path) as reader:
             chosen = [one for one in reader.connections if one.msgtype in wanted]
             for one in chosen:
                 store.register(get_types_from_msg(one.msgdef.data, one.msgtype))
@@ -421,6 +424,8 @@ def _bag(path: Path) -> dict[str, dict[int, Any]]:
                 stamp = message.header.stamp
                 nanoseconds = int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
                 found[connection.topic][nanoseconds] = message
+    except InvalidInput:
+        raise
     except Exception as error:  # a damaged file raises anything
         raise InvalidInput(f'{path}: no MCAP file of ROS 2 ({error!r})') from error
     return found

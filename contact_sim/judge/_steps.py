@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import LARGEST, check_unique, checked, checked_fields, real_array
 from contact_sim.errors import InvalidInput, shown
@@ -237,11 +238,8 @@ class Steps:
             InvalidInput: a file that is missing or damaged, without time, q and v, with entries
                 of other names, or with values that `Steps` refuses.
         """
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                values: dict[str, Any] = {name: file[name] for name in file.files}
-        except Exception as error:  # any exception of NumPy and zipfile for damaged files
-            raise InvalidInput(f'{path}: no .npz file of arrays ({error!r})') from error
+        with _reading.reading(path):
+            values: dict[str, Any] = dict(_reading.npz_file(path))
         known = [item.name for item in fields(cls)]
         missing = [name for name in REQUIRED if name not in values]
         if missing:

@@ -22,6 +22,7 @@ import platform
 import struct
 import subprocess
 import sys
+import threading
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim.arrays._fields import TERRAIN_DATA, Sizes
 from contact_sim.collision._surface import FACETED, PLANES
@@ -39,7 +41,7 @@ from contact_sim.collision._terrain import FacetGround, GroundSurface, Terrain
 from contact_sim.constraints._constraint_rows import constraint_to_dict
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models._base import ContactModel
-from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
+from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, shown
 from contact_sim.robot._actuators import quantities
 from contact_sim.robot._collision_pairs import NO_COLLISIONS, Collisions, Solid
 from contact_sim.robot._contact_points import ContactPoint
@@ -81,6 +83,10 @@ OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 
 class RecordingError(ContactSimError, ValueError):
     """A recording that cannot be read or repeated."""
+
+
+class CannotRecord(ContactSimError, OSError):
+    """A recording can no longer be written; what is in the file stays readable."""
 
 
 @contextlib.contextmanager
@@ -139,15 +145,19 @@ class Archive:
         self._path = path
         self._zip: zipfile.ZipFile | None = None
         self._content: bytes | mmap.mmap = b''
-        try:
-            with path.open('rb') as file:
-                if path.stat().st_size:
-                    self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._zip = zipfile.ZipFile(path)
-        except OSError as error:
-            raise RecordingError(f'cannot read {path}: {error.strerror}') from error
-        except Exception:  # whatever zipfile raises at a damaged table of contents
-            self._entries = _entries(self._content)
+        with _reading.reading(path, RecordingError):
+            _reading.regular_file(path)
+            try:
+                with path.open('rb') as file:
+                    if path.stat().st_size:
+                        self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._zip = _reading.opened_zip(path)
+            except OSError as error:
+                raise RecordingError(f'cannot read {path}: {error.strerror}') from error
+            except (ContactSimError, MemoryError):
+                raise
+            except Exception:  # whatever zipfile raises at a damaged table of contents
+                self._entries = _entries(self._content, path)
         self.complete = self._zip is not None  # else it ends before its table of contents
         entries = self._zip.namelist() if self._zip is not None else list(self._entries)
         self.names = [name.removesuffix('.npy') for name in entries]  # as they were written
@@ -155,34 +165,38 @@ class Archive:
             raise RecordingError(f'{path} is not a recording: it is no .npz file')
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        entry = f'{name}.npy'
-        try:
-            if self._zip is not None:
-                content = self._zip.read(entry)
-            else:
-                start, packed, checksum = self._entries[entry]
-                content = zlib.decompress(self._content[start : start + packed], -zlib.MAX_WBITS)
+        entry, place = f'{name}.npy', f'{self._path}: {shown(name)}'
+        with _reading.reading(place, RecordingError):
+            try:
+                if self._zip is not None:
+                    return _reading.zipped_array(self._zip, entry, place)
+                start, packed, full, checksum = self._entries[entry]
+                _reading.check_unpacked(place, packed, max(packed, full))
+                content = _reading.unpacked(
+                    place, self._content[start : start + packed], full, -zlib.MAX_WBITS
+                )
                 if zlib.crc32(content) != checksum:
-                    raise ValueError('wrong checksum')
-            return np.asarray(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False))
-        except KeyError as error:
-            raise RecordingError(f'{self._path}: {name!r} is missing') from error
-        except Exception as error:  # whatever zipfile, zlib and NumPy raise at damaged entries
-            raise RecordingError(f'{self._path}: {name!r} is damaged ({error!r})') from error
+                    raise _reading.Unreadable(f'{place} is damaged (wrong checksum)')
+                return _reading.npy_array(io.BytesIO(content), len(content), place)
+            except KeyError as error:
+                raise RecordingError(f'{place} is missing') from error
 
 
-def _entries(content: bytes | mmap.mmap) -> dict[str, tuple[int, int, int]]:
-    """Return offset, packed size and checksum of every complete entry of a truncated file."""
-    entries, place = {}, 0
+def _entries(content: bytes | mmap.mmap, path: Path) -> dict[str, tuple[int, int, int, int]]:
+    """Return offset, packed and full size, and checksum of every complete entry."""
+    entries: dict[str, tuple[int, int, int, int]] = {}
+    place, most = 0, _reading.limits().entries
     while place + LOCAL_HEADER.size <= len(content):
         fields = LOCAL_HEADER.unpack_from(content, place)
-        checksum, packed, name_length, extra = fields[6], fields[7], fields[9], fields[10]
+        checksum, packed, full, name_length, extra = fields[6:11]
         start = place + LOCAL_HEADER.size
         data = start + name_length + extra
         if fields[0] != SIGNATURE or data + packed > len(content):
             break
         name = content[start : start + name_length].decode(errors='replace')
-        entries[name] = (data, packed, checksum)
+        entries[name] = (data, packed, full, checksum)
+        if len(entries) > most:
+            raise _reading.beyond(path, f'{len(entries)} members', 'entries')
         place = data + packed
     return entries
 
@@ -234,8 +248,12 @@ def ground_of(header: Mapping[str, Any]) -> Terrain:
     if ground.kind in FACETED:
         try:
             packed = base64.b64decode(recorded['relief'], validate=True)
-            relief = np.frombuffer(zlib.decompress(packed)).copy()
-        except (KeyError, ValueError, TypeError, zlib.error) as error:
+            what = 'the relief of the ground'
+            with _reading.reading(what, RecordingError):
+                relief = np.frombuffer(_reading.unpacked(what, packed)).copy()
+        except RecordingError:
+            raise
+        except (KeyError, ValueError, TypeError) as error:
             raise RecordingError(f'the relief of the ground is damaged: {error}') from error
         ground = FacetGround(ground.kind, ground.data, relief)
     return ground.with_regions(Region(**region) for region in recorded.get('regions', ()))
@@ -444,21 +462,20 @@ def _single_robot(header: Mapping[str, Any]) -> RobotModel:
 #
 # Pinocchio's reader trusts its text: a damaged one can end the process with a segmentation fault
 # or an assertion, in reading or in the first computation. So a child process, `model_trial.py`,
-# reads it first and computes with it, with bounded memory and time.
+# reads it first and computes with it, within the limits of what is read.
 
 TRIAL = Path(__file__).with_name('model_trial.py')
-TRIAL_TIMEOUT = 60.0
-"""[s]."""
 
 
 def model_from(text: str) -> pin.Model:
     """Return the model in `text`."""
-    model = pin.Model()
+    model, most = pin.Model(), _reading.limits()
     refusal = f'Pinocchio {pin.__version__} cannot read the robot of the recording'
     try:
         trial = subprocess.run(
-            [sys.executable, str(TRIAL)], input=text.encode(errors='replace'),
-            timeout=TRIAL_TIMEOUT, capture_output=True, check=False,
+            [sys.executable, str(TRIAL), f'{most.bytes:.0f}'],
+            input=text.encode(errors='replace'),
+            timeout=min(most.seconds, threading.TIMEOUT_MAX), capture_output=True, check=False,
         )  # fmt: skip
         lines = trial.stderr.decode(errors='replace').strip().splitlines()
         if trial.returncode == 1 and lines:
@@ -467,7 +484,9 @@ def model_from(text: str) -> pin.Model:
             raise ValueError(f'the process that read it ended with {trial.returncode}')
         model.loadFromString(text)
     except subprocess.TimeoutExpired as error:
-        raise RecordingError(f'{refusal}: it takes longer than {TRIAL_TIMEOUT:g} s') from error
+        raise RecordingError(
+            f'{refusal}: it takes longer than the limit seconds={most.seconds:g} of what is read'
+        ) from error
     except Exception as error:  # whatever C++ throws
         raise RecordingError(f'{refusal}: {error}') from error
     return model

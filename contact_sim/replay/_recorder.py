@@ -9,8 +9,9 @@ A recording is a .npz file:
     steps-<first>/events        what changed in between, before which step (JSON); if anything did
     steps-<first>/state-<k>     the whole state where it was set: resets, restored snapshots
 
-It is written in chunks of CHUNK steps, so memory hardly grows with the run: some megabyte per hour
-at 1 kHz, for the names of the entries.
+It is written in chunks of at most CHUNK_SECONDS, each complete in itself and handed to the system
+at once: whatever ends the process, or fills the disk, costs at most that much of the run. Memory
+hardly grows with it: some megabytes per hour, for the names of the entries.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from contact_sim.constraints._constraint_rows import constraint_to_dict
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.replay._format import (
     ArchiveWriter,
+    CannotRecord,
     StateHash,
     ground_header,
     header_of,
@@ -39,9 +41,10 @@ from contact_sim.replay._format import (
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
 
-CHUNK = 4096
-"""Steps per chunk: a crash loses at most these; writing them takes some 10 ms."""
+CHUNK_SECONDS = 1.0
+"""Simulated time of a chunk [s]: no crash and no full disk loses more."""
 LONGEST_CHUNK = 100_000
+"""Steps of a chunk."""
 
 
 class Recorder:
@@ -55,9 +58,10 @@ class Recorder:
         path: the .npz file, overwritten if it exists.
         hash_every: steps between two hashes; with 1 a replay names the exact step that differs.
         parameters: further information about the run, as JSON.
-        chunk: steps per chunk.
+        chunk: steps per chunk, at most those of CHUNK_SECONDS; None: as many.
         on_error: called with the reason if the file can no longer be written (a full disk);
-            without it the error is raised from the step.
+            without it CannotRecord is raised from the step. Either way the steps that are in the
+            file stay readable, and the simulation can go on.
 
     Attributes:
         path: the file.
@@ -74,20 +78,20 @@ class Recorder:
         path: str | Path,
         hash_every: int = 1,
         parameters: Mapping[str, Any] | None = None,
-        chunk: int = CHUNK,
+        chunk: int | None = None,
         on_error: Callable[[str], None] | None = None,
     ) -> None:
         if hash_every < 1:
             raise InvalidInput(f'hash_every = {shown(hash_every)}: expected an integer >= 1')
-        if not 1 <= chunk <= LONGEST_CHUNK:
+        if chunk is not None and not 1 <= chunk <= LONGEST_CHUNK:
             raise InvalidInput(
                 f'chunk = {shown(chunk)}: expected an integer from 1 to {LONGEST_CHUNK}'
             )
         self.path = Path(path)
         self._sim, self._every, self._on_error = sim, hash_every, on_error
-        self._follow_layout()
-        self._efforts = np.zeros((chunk, sim.robot.n_joints))
+        self._most = LONGEST_CHUNK if chunk is None else chunk
         self.steps = 0
+        self._follow_layout()
         self._wrenches: dict[str, list[float]] = {}
         self._clock = b''
         self._start_chunk()
@@ -134,7 +138,7 @@ class Recorder:
         self.steps += 1
         if self.steps % self._every == 0:
             self._hashes.append(self._hash(self._last.buffer))
-        if self.steps - self._first == len(self._efforts):
+        if self.steps - self._first >= len(self._efforts):
             self.flush()
 
     def flush(self) -> None:
@@ -160,9 +164,10 @@ class Recorder:
         if self._archive is not None:
             self._archive.abandon()
         self._archive = None
+        reason = f'{self.path} holds no more steps from {self._first} on: {error.strerror}'
         if self._on_error is None:
-            raise error
-        self._on_error(f'{self.path} holds no more steps from {self._first} on: {error.strerror}')
+            raise CannotRecord(reason) from error
+        self._on_error(reason)
 
     def _write_chunk(self) -> None:
         count = self.steps - self._first
@@ -181,9 +186,15 @@ class Recorder:
 
     def _start_chunk(self) -> None:
         self._first = self.steps
+        self._make_room()
         self._hashes: list[int] = []
         self._events: list[dict[str, Any]] = []
         self._states: dict[str, Array] = {}
+
+    def _make_room(self) -> None:
+        """Make room for the steps of a chunk that has none yet."""
+        length = max(1, min(self._most, int(CHUNK_SECONDS / self._time_step + 1e-9)))
+        self._efforts = np.zeros((length, self._sim.robot.n_joints))
 
     def _add_event(self, event: dict[str, Any]) -> None:
         self._events.append({'step': self.steps, **event})
@@ -212,7 +223,12 @@ class Recorder:
             events.append({'kind': 'moments', 'coefficients': moments_header(sim)})
         if not events:
             return
+        time_step = self._time_step
+        if sim.time_step != time_step:
+            self.flush()  # a chunk has one time step, which determines its length
         self._follow_layout()
+        if sim.time_step != time_step:
+            self._make_room()
         for event in events:
             self._add_event(event)
         # after them all of the state counts as changed

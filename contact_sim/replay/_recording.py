@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked, count, real_array
 from contact_sim.constraints._constraint_rows import constraint_from_dict
 from contact_sim.contact_models._base import ContactModel
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import shown
 from contact_sim.replay._format import (
     READABLE,
     Archive,
@@ -97,7 +98,7 @@ class Recording:
         starts = [name for name in self._archive.names if name.endswith('/effort')]
         try:
             for name in starts:
-                with understood(f'{self.path}: {name!r}'):
+                with understood(f'{self.path}: {shown(name)}'), self._reading():
                     chunk = self._chunk(name.removesuffix('/effort'), done)
                 done += len(chunk.effort)
                 yield chunk
@@ -115,7 +116,7 @@ class Recording:
             RecordingError: there are none, or they cannot be read.
         """
         name = f'steps-{first:010d}'
-        with understood(f'{self.path}: {name!r}'):
+        with understood(f'{self.path}: {name!r}'), self._reading():
             return self._chunk(name, first)
 
     @cached_property
@@ -134,7 +135,12 @@ class Recording:
     @cached_property
     def effort(self) -> Array:
         """Joint efforts as commanded in every readable step [N m], shape (steps, n_joints)."""
-        parts = [chunk.effort for chunk in self.chunks()]
+        parts, size, most = [], 0, _reading.limits().bytes
+        for chunk in self.chunks():
+            parts.append(chunk.effort)
+            size += 2 * chunk.effort.nbytes  # the parts, and the whole
+            if size > most:
+                raise RecordingError(str(_reading.beyond(self.path, 'its efforts', 'bytes')))
         with understood(f'{self.path}: the robot'):
             joints = len(self.header['robot']['joint_names'])
         return np.concatenate([np.zeros((0, joints)), *parts])
@@ -209,15 +215,19 @@ class Recording:
                     f'{self.path}: recorded by contact_sim {then}, whose state has other fields '
                     f'than that of {now}'
                 )
-            initial: dict[str, Any] = {
-                name.removeprefix('initial/'): self._archive[name]
-                for name in self._archive.names
-                if name.startswith('initial/')
-            }
+            with self._reading():
+                initial: dict[str, Any] = {
+                    name.removeprefix('initial/'): self._archive[name]
+                    for name in self._archive.names
+                    if name.startswith('initial/')
+                }
             if contact_model is not None:
                 initial['buffer'] = without_memory(sim, initial['buffer'])
             sim.restore(replace(sim.snapshot(), **initial))
             return sim
+
+    def _reading(self) -> AbstractContextManager[_reading.Limits]:
+        return _reading.reading(self.path, RecordingError)
 
     def _chunk(self, name: str, first: int) -> Chunk:
         if name != f'steps-{first:010d}':
@@ -242,12 +252,9 @@ class Recording:
         return Chunk(first, effort, hashes, events, states)
 
     def _json(self, name: str) -> Any:
-        try:
-            return json.loads(str(self._archive[name][()]))
-        except ContactSimError:
-            raise
-        except Exception as error:  # no text, no JSON, or deeper than Python goes
-            raise RecordingError(f'{self.path}: {name!r} is damaged ({error!r})') from error
+        place = f'{self.path}: {name!r}'
+        with understood(place), self._reading():
+            return _reading.json_value(str(self._archive[name][()]), place)
 
 
 def without_memory(sim: Simulator, buffer: Array) -> Array:

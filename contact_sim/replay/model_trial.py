@@ -12,9 +12,6 @@ from contextlib import suppress
 import numpy as np
 import pinocchio as pin
 
-MEMORY = 4 << 30
-"""Memory limit of the process [bytes]."""
-
 
 def check_structure(model: pin.Model) -> None:
     """Raise ValueError where numbers of joints, coordinates and frames do not fit together."""
@@ -42,11 +39,14 @@ def check_structure(model: pin.Model) -> None:
 
 
 def main() -> None:
-    """Read, check and compute, with a memory limit."""
+    """Read, check and compute, with a memory limit: argument of the program [bytes]."""
     with suppress(ImportError):  # not on Windows
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = min(int(sys.argv[1]), sys.maxsize)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     model = pin.Model()
     model.loadFromString(sys.stdin.buffer.read().decode())

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from contact_sim import _reading
 from contact_sim.errors import InvalidInput, RobotDescriptionError, shown
 
 
@@ -210,21 +212,27 @@ def run_xacro(text: str, file: Path | None, place: str, arguments: XacroArgument
         ) from error
     mappings = {name: str(value) for name, value in arguments.items()}
     try:
-        with _packages_found_above(file):
+        with _packages_found_above(file), _reading.reading(place, RobotDescriptionError):
             if file is not None:
                 document = xacro.process_file(str(file.resolve()), mappings=mappings)
             else:
                 xacro.init_stacks(None)  # else it remembers the file of the last call
                 document = xacro.parse(text)
                 xacro.process_doc(document, mappings=mappings)
-        return str(document.documentElement.toxml())
+            return str(document.documentElement.toxml())
+    except RobotDescriptionError:
+        raise
     except Exception as error:  # xacro evaluates Python: anything can come out
         raise RobotDescriptionError(f'{place}: xacro failed: {_reason(error)}') from error
 
 
 @contextmanager
 def _packages_found_above(file: Path | None) -> Iterator[None]:
-    """Let $(find package) find what package:// finds; xacro asks the ament index alone."""
+    """Let $(find package) find what package:// finds; xacro asks the ament index alone.
+
+    It includes and loads regular files only, as all of this package.
+    """
+    import xacro
     from xacro import substitution_args
 
     installed = substitution_args._eval_find
@@ -233,11 +241,15 @@ def _packages_found_above(file: Path | None) -> Iterator[None]:
         folder = package_folder(package, file)
         return str(folder) if folder is not None else str(installed(package))
 
-    substitution_args._eval_find = find
+    def open_regular(name: str, *arguments: Any, **options: Any) -> Any:
+        return open(_reading.regular_file(name), *arguments, **options)
+
+    substitution_args._eval_find, xacro.open = find, open_regular
     try:
         yield
     finally:
         substitution_args._eval_find = installed
+        del xacro.open
 
 
 def _reason(error: Exception) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pinocchio as pin
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, flag
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
@@ -125,6 +126,10 @@ def load_robot(
     known = {foot: (entry.foot,) for foot in entry.feet} if entry.foot else {}
     spheres, notes = soles_of(model, urdf, package_dirs, frames, place, known)
     contact_points = contact_points_at(model, 'feet', frames, spheres)
+    needed = 16.0 * (3.0 * len(contact_points)) ** 2  # two matrices over the rows of a step
+    if needed > _reading.limits().bytes:
+        what = f'a step with {len(contact_points)} contact points takes {needed / 1e6:.0f} MB'
+        raise _reading.beyond(place, what, 'bytes')
     if actuated_joints is None:
         actuated_joints = entry.actuated_joints
     followers = {one.joint for one in constraints if isinstance(one, JointCoupling)}

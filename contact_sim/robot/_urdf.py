@@ -26,7 +26,9 @@ import coal
 import numpy as np
 import pinocchio as pin
 
+from contact_sim import _reading
 from contact_sim._types import Array
+from contact_sim._validation import LARGEST
 from contact_sim.errors import InvalidInput, RobotDescriptionError, shown
 from contact_sim.robot._files import XacroArguments, mesh_file, run_xacro, uses_xacro
 
@@ -86,35 +88,27 @@ def is_xml(source: str) -> bool:
 
 def read_text(file: Path) -> str:
     """Return the text of `file`, or raise RobotDescriptionError."""
-    try:
-        return file.read_text(encoding='utf-8-sig')
-    except UnicodeDecodeError as error:
-        raise RobotDescriptionError(f'cannot read {file}: it is not UTF-8 text') from error
-    except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        reason = getattr(error, 'strerror', None) or str(error)
-        raise RobotDescriptionError(f'cannot read {file}: {reason}') from error
+    with _reading.reading(file, RobotDescriptionError):
+        return _reading.file_text(file)
 
 
 def parse_xml(text: str, place: str) -> ElementTree.Element:
     """Return the root element of `text`, or raise RobotDescriptionError."""
-    parser = ElementTree.XMLParser(target=_WithoutDoctype(place))
-    try:
-        return ElementTree.fromstring(text.encode(), parser)
-    except (ElementTree.ParseError, LookupError, ValueError) as error:  # encodings of no name
-        raise RobotDescriptionError(f'{place} is not well-formed XML: {error}') from error
+    with _reading.reading(place, RobotDescriptionError):
+        try:
+            encoded = text.encode()
+        except UnicodeEncodeError as error:
+            raise RobotDescriptionError(f'{place} is not well-formed XML: {error}') from error
+        return _reading.xml_root(encoded, _WithoutDoctype(place), place)
 
 
-class _WithoutDoctype(ElementTree.TreeBuilder):
+class _WithoutDoctype(_reading.BoundedTree):
     """Refuse <!DOCTYPE>: parsers disagree about its entities."""
-
-    def __init__(self, place: str) -> None:
-        super().__init__()
-        self._place = place
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
         """Raise RobotDescriptionError."""
         raise RobotDescriptionError(
-            f'{self._place}: <!DOCTYPE {name}> is not allowed in a robot description'
+            f'{self.place}: <!DOCTYPE {name}> is not allowed in a robot description'
         )
 
 
@@ -144,9 +138,9 @@ def number(
     if text is None and not required:
         return 0.0
     value = parse_number(text or '')
-    if value >= at_least and (infinite or math.isfinite(value)):
+    if value >= at_least and (infinite or abs(value) <= LARGEST):
         return value
-    what = 'a number' if infinite else 'a finite number'
+    what = 'a number' if infinite else f'a finite number up to {LARGEST:g}'
     bound = f' of at least {at_least:g}' if at_least > -math.inf else ''
     raise RobotDescriptionError(f'{where} {key} = {text!r}{unit}, expected {what}{bound}')
 
@@ -157,8 +151,10 @@ def vector(
     """Return an attribute that holds three numbers; `default` where it is missing."""
     text = element.get(key, default) if element is not None else default
     values = [parse_number(part) for part in text.split()]
-    if len(values) != 3 or not all(map(math.isfinite, values)):
-        raise RobotDescriptionError(f'{where} {key} = {text!r}, expected three finite numbers')
+    if len(values) != 3 or not all(abs(value) <= LARGEST for value in values):
+        raise RobotDescriptionError(
+            f'{where} {key} = {shown(text)}, expected three finite numbers'
+        )
     return values[0], values[1], values[2]
 
 
@@ -602,7 +598,8 @@ def _shape(collision: Element, where: str, package_dirs: Sequence[str]) -> Any:
         scale = np.array(vector(shape, 'scale', '1 1 1', f'{where}: <mesh>'))
         try:
             file = mesh_file(shape.get('filename', ''), package_dirs)
-            return coal.MeshLoader().load(str(file), scale)
+            with _reading.reading(file):
+                return coal.MeshLoader().load(str(_reading.mesh_file(file)), scale)
         except Exception as error:  # coal passes on whatever C++ throws
             raise RobotDescriptionError(f'{where}: {error}') from error
     if shape.tag == 'box':

@@ -167,7 +167,16 @@ class DelayedSensor(Generic[Values]):
             samples.popleft()
 
     def arriving(self) -> Sample:
-        """Return the sample that arrives in the last step that was observed."""
+        """Return the sample that arrives in the last step that was observed.
+
+        Raises:
+            InvalidInput: none was since the start.
+        """
+        if not self._samples:
+            raise InvalidInput(
+                'DelayedSensor: no step was observed yet, there is no reading: pass the report of '
+                'a step to observe() or read() first'
+            )
         due = self._samples[-1].step - self.sensor.latency
         old_enough = [sample for sample in self._samples if sample.step <= due]
         return old_enough[-1] if old_enough else self._samples[0]
@@ -255,6 +264,10 @@ def resolution(unit: str, what: str, at_most: float = LARGEST) -> Any:
     )  # fmt: skip
 
 
+FINEST = 1e-100
+"""Resolution below which rounding changes no number."""
+
+
 def step_number(report: Report) -> int:
     """Return the number of the step that a report is of: its time over h."""
     return round(report.time / float(report.record.time_step[0]))
@@ -270,7 +283,7 @@ def with_errors(
     values = truth
     if deviation > 0.0:
         values = values + deviation * stream.normal(step, values.shape)
-    if resolution > 0.0:
+    if resolution > FINEST:
         values = resolution * np.round(values / resolution)
     return values
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import (
     LARGEST,
@@ -386,9 +387,12 @@ class ContactProblem:
             InvalidInput: the file is missing or does not hold a ContactProblem.
         """
         try:
-            with np.load(path) as file:
-                values: dict[str, Any] = {item.name: file[item.name] for item in fields(cls)}
+            with _reading.reading(path):
+                file = _reading.npz_file(path)
+            values: dict[str, Any] = {item.name: file[item.name] for item in fields(cls)}
             return cls(**values)
+        except _reading.Unreadable:
+            raise
         except Exception as error:  # any exception of NumPy and zipfile for damaged files
             raise InvalidInput(f'{path}: not a saved ContactProblem ({error!r})') from error
 

@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numba import carray, types
 
+from contact_sim import _reading
 from contact_sim._types import Array, Indices
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import (
@@ -168,8 +169,15 @@ class Workspace:
         }  # fmt: skip
         self._places = places
         self.layout = layout_table(places)
-        self.numbers = np.zeros((1, lengths[False]))
-        self.indices = np.zeros((1, lengths[True]), dtype=np.int64)
+        needed, most = 8 * (lengths[False] + lengths[True]), _reading.limits().bytes
+        what = f'a step with {self.sizes.rows} rows of contacts, friction and limits'
+        if needed > most:
+            raise _reading.beyond(what, f'it takes {needed / 1e6:.0f} MB', 'bytes')
+        try:
+            self.numbers = np.zeros((1, lengths[False]))
+            self.indices = np.zeros((1, lengths[True]), dtype=np.int64)
+        except MemoryError as error:
+            raise InvalidInput(f'{what}: there are no {needed / 1e6:.0f} MB for it') from error
         self.data = StepData(self.sizes, self.numbers[0, : self.sizes.length])
 
     def __getattr__(self, name: str) -> Any:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.errors import InvalidInput, UnknownName
@@ -145,12 +145,7 @@ class TerrainGenerator(Parameters):
             InvalidInput: no such file, not YAML, parameters that are missing or not allowed.
             UnknownName: a kind of sub-terrain or a parameter that does not exist.
         """
-        if not Path(path).is_file():
-            raise InvalidInput(f'{path}: there is no such file')
-        try:
-            values = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise InvalidInput(f'{path}: {error}') from error
+        values = _reading.yaml_value(path)
         if not isinstance(values, Mapping):
             raise InvalidInput(f'{path}: expected parameters by name')
         return cls.from_dict(values)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim import _reading
 from contact_sim._types import Array, Indices, Mask
 from contact_sim._validation import checked, checked_fields, coordinates, real_array
 from contact_sim.errors import InvalidInput, shown
@@ -246,9 +247,10 @@ def heights_from_file(path: Path, vertical_scale: float | None, base: float) -> 
         InvalidInput: no such file, not readable, of the wrong kind, no vertical_scale where values
             are no metres.
     """
-    if not path.is_file():
-        raise InvalidInput(f'{path}: there is no such file')
-    values = _array(path) if path.suffix == '.npy' else _image(path)
+    with _reading.reading(path):
+        values = _array(path) if path.suffix == '.npy' else _image(path)
+    if values.size > MAX_CELLS:
+        raise InvalidInput(f'{path}: {values.shape} values, expected at most {MAX_CELLS}')
     if vertical_scale is None and values.dtype.kind != 'f':
         raise InvalidInput(
             f'{path}: vertical_scale is missing: metres per unit of values in {values.dtype}'
@@ -257,10 +259,7 @@ def heights_from_file(path: Path, vertical_scale: float | None, base: float) -> 
 
 
 def _array(path: Path) -> NDArray:
-    try:
-        values = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise InvalidInput(f'{path}: NumPy cannot read it: {error}') from error
+    values = _reading.npy_file(path)
     if values.dtype.kind not in 'fiu':
         raise InvalidInput(f'{path}: {values.dtype} values: expected numbers')
     return np.asarray(values)
@@ -268,13 +267,8 @@ def _array(path: Path) -> NDArray:
 
 def _image(path: Path) -> NDArray:
     """Return the pixels, x to the right and y up."""
-    from PIL import Image, UnidentifiedImageError  # slow import
-
-    try:
-        with Image.open(path) as image:
-            mode, pixels = image.mode, np.asarray(image)
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:
-        raise InvalidInput(f'{path}: expected a .npy file or an image: {error}') from error
+    image = _reading.image_file(path)
+    mode, pixels = image.mode, np.asarray(image)
     if mode == 'L':
         warnings.warn(
             f'{path}: 8 bits per pixel: heights in steps of 1/255 of the range; 16 bits are '

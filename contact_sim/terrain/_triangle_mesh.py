@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim import _reading
 from contact_sim._types import Array, Indices
 from contact_sim._validation import checked, real_array
 from contact_sim.errors import InvalidInput, shown
@@ -306,15 +307,14 @@ def _table(name: str, values: Any, dtype: type) -> Any:
 
 def _loaded(path: Path) -> Any:
     """Return the file as a trimesh.Trimesh."""
-    if not path.is_file():
-        raise InvalidInput(f'{path}: there is no such file')
     try:
-        import trimesh  # an extra: only files need it
-    except ImportError as error:
+        with _reading.reading(path):
+            scene = _reading.mesh_scene(path, process=False)
+            mesh = scene.to_mesh() if scene.geometry else None
+    except ImportError as error:  # an extra: only files need it
         raise InvalidInput(f'{path}: reading a mesh needs trimesh: pip install trimesh') from error
-    try:
-        scene = trimesh.load_scene(path, process=False)
-        mesh = scene.to_mesh() if scene.geometry else None
+    except InvalidInput:
+        raise
     except Exception as error:  # readers of many formats, each with its own errors
         raise InvalidInput(f'{path}: trimesh cannot read it: {error}') from error
     if mesh is None or not len(getattr(mesh, 'faces', ())):

@@ -10,7 +10,7 @@ from contact_sim._deprecated import renamed
 
 if TYPE_CHECKING:
     from contact_sim.view._page import Page
-    from contact_sim.view._process import page_server
+    from contact_sim.view._process import address_of, page_server
     from contact_sim.view._saved import MovingScene, save_clip, save_page
     from contact_sim.view._scene import Camera, Scene, Switches
     from contact_sim.view._session import (
@@ -36,6 +36,7 @@ __all__ = [
     'Session',
     'Settings',
     'Switches',
+    'address_of',
     'page_server',
     'save_clip',
     'save_page',
@@ -43,7 +44,7 @@ __all__ = [
 
 _PLACES = {
     '_page': ('Page',),
-    '_process': ('page_server',),
+    '_process': ('address_of', 'page_server'),
     '_saved': ('MovingScene', 'save_clip', 'save_page'),
     '_scene': ('Camera', 'Scene', 'Switches'),
     '_session': (

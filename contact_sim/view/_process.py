@@ -20,10 +20,12 @@ from __future__ import annotations
 import fcntl
 import importlib.util
 import io
+import ipaddress
 import logging
 import mmap
 import os
 import queue
+import secrets
 import socket
 import subprocess
 import sys
@@ -33,13 +35,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from contact_sim._types import Array
+from contact_sim._validation import checked
 from contact_sim.collision._terrain import Terrain
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, shortened
@@ -72,30 +77,126 @@ def is_installed() -> bool:
 def page_server(host: str, port: int, title: str) -> viser.ViserServer:
     """Return the server of a page at a port and a host name or address of this machine.
 
+    It answers requests with the token of this process only, see `address_of`, and none of pages
+    from elsewhere.
+
     Raises:
         NotServed: viser is not installed, or the port cannot be had.
     """
     if not is_installed():
         raise NotServed(NOT_INSTALLED)
-    import viser
-
     try:
         socket.create_server((host, port)).close()
     except (OSError, OverflowError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
         raise NotServed(f'port {port} of {host}: {reason}; choose another port') from error
-    with redirect_stdout(io.StringIO()):  # the caller prints the address
-        server = viser.ViserServer(host, port, label=title, verbose=False)
+    server = guarded_server(host, port, label=title)
     if server.get_port() != port:  # viser goes on to the next one that is free
         server.stop()
         raise NotServed(f'port {port} of {host} is taken; choose another port')
     return server
 
 
+TOKEN = secrets.token_urlsafe(16)
+"""Part of the addresses of all pages that this process serves: who has it may command them."""
+
+
+@checked
 def address_of(host: str, port: int) -> str:
-    """Return the address under which a browser on this machine finds the page."""
+    """Return the address under which a browser on this machine finds the page, with its token."""
     name = 'localhost' if host in (*LOCAL, '0.0.0.0', '::', '') else host
-    return f'http://{name}:{port}'
+    return f'http://{name}:{port}/{TOKEN}/'
+
+
+_making = threading.Lock()
+
+# A page of any site can send requests to a port of this machine, and open a websocket there: the
+# browser asks nobody. So a request needs
+#
+#     the token, as the first part of its path     no other page knows it
+#     a Host that is this machine                  else a foreign name has been rebound to it
+#     an Origin, if any, that is this Host         websockets are not bound to one otherwise
+#
+# The page of viser opens its websocket under the path that it was loaded from, token included.
+
+
+def refusal(host: str, path: str, headers: Mapping[str, Sequence[str]]) -> str:
+    """Return why a request is refused, '' if it is not.
+
+    Args:
+        host: to which the server is bound.
+        path: of the request.
+        headers: its headers `Host` and `Origin`, all values of each.
+    """
+    hosts, origins = headers.get('Host', ()), headers.get('Origin', ())
+    if len(hosts) != 1 or not is_this_machine(hosts[0], host):
+        return 'the header Host names another machine: open the address that was printed'
+    if any(urlsplit(origin).netloc.lower() != hosts[0].lower() for origin in origins):
+        return 'a page from elsewhere may not use this one'
+    token = path.partition('?')[0].strip('/').partition('/')[0]
+    if not secrets.compare_digest(token.encode(), TOKEN.encode()):
+        return 'the token is missing: open the address that was printed, with all of its path'
+    return ''
+
+
+def is_this_machine(header: str, host: str) -> bool:
+    """Return whether the header Host is an address, or a name of this machine."""
+    try:
+        name = (urlsplit(f'//{header}').hostname or '').rstrip('.')
+        with suppress(ValueError):
+            return bool(ipaddress.ip_address(name))
+    except ValueError:  # brackets that are not closed
+        return False
+    own = socket.gethostname().lower()
+    names = {'localhost', host.lower(), own, f'{own}.local', f'{own.partition(".")[0]}.local'}
+    return name in names
+
+
+def guarded_server(host: str, port: int, **options: Any) -> viser.ViserServer:
+    """Return a server of viser that prints nothing and refuses what `refusal` says.
+
+    viser has no setting for that: the function of `websockets` that it calls is another one while
+    it starts.
+
+    Raises:
+        NotServed: this viser did not call that function.
+    """
+    import viser
+
+    unguarded = f'viser {viser.__version__} cannot be kept to one token, 1.1 can'
+    try:
+        from viser.infra import _infra
+
+        websocket_server: Any = _infra.websockets.asyncio.server  # type: ignore[attr-defined]
+        serve, guarded = websocket_server.serve, []
+    except (ImportError, AttributeError) as error:
+        raise NotServed(unguarded) from error
+
+    def guarded_serve(*arguments: Any, process_request: Any = None, **options: Any) -> Any:
+        def check(connection: Any, request: Any) -> Any:
+            headers = {name: request.headers.get_all(name) for name in ('Host', 'Origin')}
+            if reason := refusal(host, request.path, headers):
+                return connection.respond(HTTPStatus.FORBIDDEN, f'{reason}\n')
+            request.path = request.path.replace(f'/{TOKEN}', '', 1) or '/'
+            response = process_request(connection, request) if process_request else None
+            if response is not None:
+                response.headers['Referrer-Policy'] = 'no-referrer'
+            return response
+
+        guarded.append(check)
+        return serve(*arguments, process_request=check, **options)
+
+    with _making:
+        websocket_server.serve = guarded_serve
+        try:
+            with redirect_stdout(io.StringIO()):
+                server = viser.ViserServer(host, port, verbose=False, **options)
+        finally:
+            websocket_server.serve = serve
+    if not guarded:
+        server.stop()
+        raise NotServed(unguarded)
+    return server
 
 
 def warning_about(host: str, port: int) -> str:
@@ -103,8 +204,8 @@ def warning_about(host: str, port: int) -> str:
     if host in LOCAL:
         return ''
     return (
-        f'the page at port {port} of {host} has no password: whoever reaches it sees the '
-        'simulation and commands it'
+        f'other machines reach the page at port {port} of {host}, without encryption: whoever has '
+        'its address with the token sees the simulation and commands it'
     )
 
 

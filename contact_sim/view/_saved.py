@@ -33,6 +33,7 @@ from contact_sim.collision._terrain import Terrain
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
+from contact_sim.view._process import TOKEN, guarded_server
 from contact_sim.view._scene import Camera, Scene, whole_run
 
 if TYPE_CHECKING:
@@ -248,11 +249,8 @@ START_TIMEOUT = 60.0
 @contextlib.contextmanager
 def quiet_server() -> Iterator[viser.ViserServer]:
     """A server for this process alone, on a free port, that prints nothing."""
-    import viser
-
     logging.getLogger('websockets.server').setLevel(logging.CRITICAL)  # a browser may just leave
-    with contextlib.redirect_stdout(io.StringIO()):
-        server = viser.ViserServer(host='127.0.0.1', port=0, verbose=False)
+    server = guarded_server('127.0.0.1', 0)
     server.scene.configure_default_lights(cast_shadow=False)
     try:
         yield server
@@ -276,7 +274,7 @@ def headless_chromium(port: int, size: tuple[int, int]) -> Iterator[None]:
         width, height = size
         command = [
             program, *ARGUMENTS, f'--user-data-dir={profile}', f'--window-size={width},{height}',
-            f'http://127.0.0.1:{port}',
+            f'http://127.0.0.1:{port}/{TOKEN}/',
         ]  # fmt: skip
         process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True

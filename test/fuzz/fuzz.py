@@ -3,8 +3,9 @@
     python test/fuzz/fuzz.py calls [--count 100000] [--seed 0] [--number N]
 
 Each input depends on kind, seed and number alone: with --number one is tried again, as every
-finding says. Kinds: calls, urdfs, recordings, problems (files and arrays), and, with a ROS node,
-starts (parameters at its start), messages (--count for each topic) and parameters (at run time).
+finding says. Kinds: calls, urdfs, recordings, problems (files and arrays), files (heights, images,
+YAML, meshes, bags, tables, policies, scenarios, steps, SRDF), and, with a ROS node, starts
+(parameters at its start), messages (--count for each topic) and parameters (at run time).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 MAKERS = {
     'calls': 'Calls', 'urdfs': 'Urdfs', 'recordings': 'Recordings', 'problems': 'Problems',
-    'starts': 'Starts',
+    'files': 'Files', 'starts': 'Starts',
 }  # fmt: skip
 """Kinds that are tried in a process of workers, with the class that makes their inputs."""
 OF_NODE = ('messages', 'parameters')

@@ -5,7 +5,7 @@ from fuzz import maker_of
 from fuzz_calls import calls
 from fuzz_workers import Unlawful, hunt
 
-COUNTS = {'calls': 250, 'urdfs': 250, 'recordings': 75, 'problems': 500}
+COUNTS = {'calls': 250, 'urdfs': 250, 'recordings': 75, 'problems': 500, 'files': 150}
 """Some seconds of each kind."""
 
 

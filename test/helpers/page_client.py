@@ -31,8 +31,8 @@ class PageClient:
     """One connection to a page.
 
     Args:
-        host: of the page.
-        port: of the page.
+        address: of the page, with its token.
+        options: of `connect`, such as other headers.
 
     Attributes:
         inputs: properties of the inputs of the panel by label, kept up to date.
@@ -41,7 +41,7 @@ class PageClient:
         places: positions of nodes of the scene by name [m]; zero until they are moved.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, address: str, **options: Any) -> None:
         self.inputs: dict[str, dict[str, Any]] = {}
         self.commands: dict[str, tuple[str, str | None]] = {}
         self.notes: list[tuple[str, str]] = []
@@ -50,7 +50,8 @@ class PageClient:
         )
         self._labels: dict[str, str] = {}
         protocol: Any = f'viser-v{viser.__version__}'
-        self._socket = connect(f'ws://{host}:{port}', subprotocols=[protocol], max_size=None)
+        place = address.replace('http://', 'ws://').rstrip('/')
+        self._socket = connect(place, subprotocols=[protocol], max_size=None, **options)
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
         self._send(CAMERA)

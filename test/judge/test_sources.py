@@ -274,7 +274,7 @@ def test_the_command_says_what_it_cannot_do(recorded, tmp_path, capsys):
     bare = tmp_path / 'bare.npz'
     Steps(steps.time, steps.q, steps.v).save(bare)
     cases = {
-        ('none.npz',): 'no such file',
+        ('none.npz',): 'No such file',
         (str(bare),): 'which robot? it has no entry `robot`',
         (str(bare), '--robot', 'go2', '--model', 'ncp'): 'arrays cannot be replayed',
         (str(bare), '--robot', 'pepper'): 'unknown',

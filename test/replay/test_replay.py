@@ -2,6 +2,7 @@
 
 import errno
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from contact_sim import InclinedPlane, InvalidInput, Ncp, NonFiniteState, Simula
 from contact_sim.collision._terrain import Planes, SphereGround
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.replay.__main__ import main
-from contact_sim.replay._format import ArchiveWriter, RecordingError
+from contact_sim.replay._format import ArchiveWriter, CannotRecord, RecordingError
 from contact_sim.replay._replayer import compare
 
 MODELS = contact_sim.contact_models()
@@ -385,6 +386,73 @@ def test_a_killed_process_leaves_its_steps(tmp_path):
     assert 'ends in the middle' in outcome.damage
 
 
+ENDLESS = """
+import sys, numpy as np, contact_sim
+from contact_sim.replay import Recorder
+sim = contact_sim.Simulator(contact_sim.load_robot('solo12'), time_step=float(sys.argv[2]))
+recorder = Recorder(sim, sys.argv[1])
+while True:
+    sim.step(np.zeros(12))
+    if sim.step_count in (int(sys.argv[3]), int(sys.argv[3]) + 1):
+        print(sim.step_count, flush=True)
+        sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize(
+    ('h', 'steps', 'kept'), [(1e-3, 700, 0), (1e-3, 2999, 2000), (4e-3, 1330, 1250)]
+)
+def test_a_killed_process_loses_at_most_a_second(tmp_path, h, steps, kept):
+    """SIGKILL at any step, also in the first second, with the settings that everybody has."""
+    path = tmp_path / 'killed.npz'
+    process = subprocess.Popen(
+        [sys.executable, '-c', ENDLESS, str(path), str(h), str(steps)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout.readline() == f'{steps}\n'
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    outcome = repeat(Recording(path))
+    assert outcome.difference == ''
+    assert outcome.steps == kept
+    assert h * (steps - outcome.steps) < 1.0
+
+
+def test_a_change_of_the_time_step_ends_a_chunk(go1, tmp_path):
+    """Each chunk has at most a second of its own time step."""
+    sim, path = Simulator(go1), tmp_path / 'run.npz'
+    with Recorder(sim, path):
+        drive(sim, 1100)
+        sim.time_step = 5e-3
+        drive(sim, 450)
+    chunks = list(Recording(path).chunks())
+    assert [len(chunk.effort) for chunk in chunks] == [1000, 100, 200, 200, 50]
+    assert repeat(Recording(path)).equal
+
+
+def test_a_full_file_is_said_within_a_second_and_keeps_what_is_there(go1, tmp_path):
+    """The system refuses to write on: a limit of the size of a file stands for a full disk."""
+    path, said, sim = tmp_path / 'run.npz', [], Simulator(go1)
+    recorder = Recorder(sim, path, on_error=lambda reason: said.append((sim.step_count, reason)))
+    rng = np.random.default_rng(0)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 250_000, hard))
+    try:
+        for _ in range(4500):
+            sim.step(rng.normal(size=go1.n_joints))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+        recorder.close()
+    assert sim.step_count == 4500
+    ((step, reason),) = said
+    kept = repeat(Recording(path))
+    assert (kept.difference, kept.steps % 1000) == ('', 0)
+    assert 1000 <= kept.steps <= step - 1 <= kept.steps + 1000
+    assert f'holds no more steps from {kept.steps} on: File too large' in reason
+
+
 # ------------------------------------------------------------- robots and versions
 
 
@@ -498,7 +566,7 @@ def test_a_full_disk_ends_the_recording_not_the_run(go1, tmp_path, monkeypatch):
     Recorder(sim, tmp_path / 'other.npz', chunk=CHUNK)
     drive(sim, 5)
     monkeypatch.setattr(ArchiveWriter, 'add', full)
-    with pytest.raises(OSError, match='No space'):
+    with pytest.raises(CannotRecord, match=r'other\.npz holds no more steps .*No space'):
         drive(sim, CHUNK)
 
 

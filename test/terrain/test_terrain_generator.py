@@ -310,5 +310,5 @@ def test_bad_yaml_is_refused(tmp_path, text, error, message):
 
 
 def test_a_missing_yaml_file_is_refused(tmp_path):
-    with pytest.raises(InvalidInput, match='there is no such file'):
+    with pytest.raises(InvalidInput, match='No such file'):
         TerrainGenerator.from_file(tmp_path / 'none.yaml')

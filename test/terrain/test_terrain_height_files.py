@@ -70,7 +70,7 @@ def test_other_images_are_refused(tmp_path, mode):
 
 
 def test_missing_and_broken_files_are_refused(tmp_path, png):
-    with pytest.raises(InvalidInput, match=r'none\.png: there is no such file'):
+    with pytest.raises(InvalidInput, match=r'none\.png: No such file'):
         HeightField.from_file(tmp_path / 'none.png', 0.1, 0.001)
     (tmp_path / 'text.png').write_text('no image')
     with pytest.raises(InvalidInput, match=r'text\.png: expected a \.npy file or an image'):

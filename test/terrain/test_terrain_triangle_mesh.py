@@ -143,7 +143,7 @@ def test_meshes_that_share_an_edge_become_one():
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(InvalidInput, match=r'none\.stl: there is no such file'):
+    with pytest.raises(InvalidInput, match=r'none\.stl: No such file'):
         TriangleMesh.from_file(tmp_path / 'none.stl')
 
 

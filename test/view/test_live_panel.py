@@ -22,7 +22,7 @@ def opened():
     from page_client import PageClient, wait_until
 
     from contact_sim.view._page import Page
-    from contact_sim.view._process import page_server
+    from contact_sim.view._process import address_of, page_server
 
     sim = Simulator(load_robot('quadruped'))
     session = LiveSession(sim, speed=0.5, paused=True)
@@ -33,7 +33,7 @@ def opened():
     page = Page(server, session)
     drawing = threading.Thread(target=page.run, args=(lambda: not ended.is_set(),))
     drawing.start()
-    client = PageClient('localhost', server.get_port())
+    client = PageClient(address_of('localhost', server.get_port()))
     wait_until(lambda: 'push' in client.commands and len(server.get_clients()) == 1)
     yield sim, session, client, page
     client.close()

@@ -16,6 +16,7 @@ pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
 from contact_sim.view.__main__ import main
 from contact_sim.view._playback import Playback, RecordingPage
+from contact_sim.view._process import address_of
 from contact_sim.view._saved import quiet_server
 
 H, STEPS = 1e-3, 400
@@ -173,7 +174,7 @@ def test_the_time_line_in_a_browser(run, opened, browser_page):
     thread.start()
     try:
         browser_page.set_viewport_size({'width': 1000, 'height': 700})  # room for the panel
-        browser_page.goto(f'http://127.0.0.1:{server.get_port()}')
+        browser_page.goto(address_of('localhost', server.get_port()))
         browser_page.get_by_text('step 0 of 400').wait_for()
         box = browser_page.locator('input[type="text"]:visible').first
         for k in (222, 17):

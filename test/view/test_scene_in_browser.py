@@ -9,6 +9,7 @@ from contact_sim import Simulator, load_robot
 
 pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
+from contact_sim.view._process import address_of
 from contact_sim.view._saved import client_of, quiet_server
 from contact_sim.view._scene import Scene
 
@@ -59,7 +60,7 @@ def test_robot_forces_and_ground_are_where_they_belong(browser_page):
         scene.visible['normals'] = scene.visible['friction_cones'] = False
         scene.show(report)
         camera = scene.framing(report)
-        browser_page.goto(f'http://127.0.0.1:{server.get_port()}')
+        browser_page.goto(address_of('localhost', server.get_port()))
         client = client_of(server)
 
         def look():

@@ -1,6 +1,7 @@
 """python -m contact_sim.view: what it prints, and how it ends where something is wrong."""
 
 import importlib.util
+import re
 import signal
 import socket
 import subprocess
@@ -89,9 +90,12 @@ def test_it_serves_until_ctrl_c(free_port):
     )  # fmt: skip
     try:
         line = process.stdout.readline()
-        address = f'http://localhost:{free_port}'
-        assert line == f'quadruped: {address} (Ctrl-C ends)\n'
-        with urllib.request.urlopen(f'http://127.0.0.1:{free_port}', timeout=20) as answer:
+        found = re.fullmatch(
+            rf'quadruped: http://localhost:{free_port}/([\w-]{{22}})/ \(Ctrl-C ends\)\n', line
+        )
+        assert found, line
+        address = f'http://127.0.0.1:{free_port}/{found[1]}/'
+        with urllib.request.urlopen(address, timeout=20) as answer:
             assert answer.status == 200
     finally:
         process.send_signal(signal.SIGINT)
@@ -109,7 +113,7 @@ def test_whoever_lets_others_in_is_warned(capsys, monkeypatch, free_port):
 
     monkeypatch.setattr(Page, 'run', stop)
     assert main(['quadruped', '--host', '0.0.0.0', '--port', str(free_port)]) == 0
-    assert 'no password' in capsys.readouterr().err
+    assert 'without encryption' in capsys.readouterr().err
 
 
 @needs_viser

@@ -107,7 +107,7 @@ def test_other_interfaces_are_warned_about(made, monkeypatch):
         assert wait_for(lambda viewer=viewer: viewer.address)
         assert said[-1] == ('the viewer is at there', logging.INFO)
         assert [level for _, level in said[:-1]] == [logging.WARNING] * warned
-        assert all('no password' in line for line, _ in said[:-1])
+        assert all('without encryption' in line for line, _ in said[:-1])
 
 
 def test_a_viewer_that_ends_is_told_once(made, monkeypatch):

@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -57,10 +58,11 @@ def test_a_page_is_served_and_its_end_is_a_warning(tmp_path):
     parameters = {'viewer.port': port, 'real_time_factor': 0.0}
     with Session(tmp_path, TOPICS, parameters) as session:
         session.started()
-        address = f'http://localhost:{port}'
-        session.wait(
-            lambda: f'the viewer is at {address}' in session.output_tail(), 'it', START_TIMEOUT
-        )
+        served = re.compile(rf'the viewer is at (http://localhost:{port}/[\w-]{{22}}/)')
+        session.wait(lambda: served.search(session.output_tail()), 'it', START_TIMEOUT)
+        address = served.search(session.output_tail())[1]
+        with pytest.raises(urllib.error.HTTPError, match='403'):
+            urllib.request.urlopen(f'http://localhost:{port}/', timeout=10.0)
         with urllib.request.urlopen(address, timeout=10.0) as answer:
             assert answer.status == 200
             assert b'<html' in answer.read()

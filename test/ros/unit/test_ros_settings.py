@@ -343,7 +343,7 @@ def test_files_give_the_ground_they_hold(tmp_path):
     assert boxes.terrain.height(0.0, 0.0) == pytest.approx(0.2)
     for file, words in (
         ('', 'terrain.file is empty'),
-        (str(tmp_path / 'none.yaml'), 'there is no such file'),
+        (str(tmp_path / 'none.yaml'), 'No such file'),
         (str(tmp_path / 'ground.txt'), "ending '.txt'"),
     ):
         with pytest.raises(InvalidInput, match=words):
