@@ -18,7 +18,7 @@ from contact_sim._types import Array
 from contact_sim._validation import checked, count, real_array
 from contact_sim.constraints._constraint_rows import constraint_from_dict
 from contact_sim.contact_models._base import ContactModel
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, one_line, summary
 from contact_sim.replay._format import (
     READABLE,
     Archive,
@@ -49,6 +49,8 @@ class Chunk:
     """Changes before a step, by the number of steps before it."""
     states: dict[str, Array]
     """Whole states that events refer to."""
+
+    __repr__ = one_line
 
 
 class Recording:
@@ -248,6 +250,14 @@ class Recording:
             raise
         except Exception as error:  # no text, no JSON, or deeper than Python goes
             raise RecordingError(f'{self.path}: {name!r} is damaged ({error!r})') from error
+
+    def __repr__(self) -> str:
+        return summary(
+            self,
+            path=str(self.path),
+            robot=self.header.get('robot', {}).get('name', '?'),
+            steps=self.header.get('steps', '?'),
+        )
 
 
 def without_memory(sim: Simulator, buffer: Array) -> Array:

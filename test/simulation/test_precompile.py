@@ -3,6 +3,9 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+import pytest
 
 from contact_sim import precompile
 
@@ -72,6 +75,18 @@ def test_it_gives_way_to_everybody():
     code += 'print(os.nice(0), os.sched_getscheduler(0) == os.SCHED_IDLE)'
     said = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert said.stdout.split() == ['19', 'True']
+
+
+@pytest.mark.skipif(not Path('/proc/self/autogroup').exists(), reason='Linux without autogroups')
+def test_it_takes_nothing_from_others_of_its_session():
+    """The group of a session has one priority: that of the terminal, of pytest, of a launch."""
+    group = Path('/proc/self/autogroup')
+    before = group.read_text()
+    code = 'from contact_sim.precompile import run_idle; run_idle();'
+    code += f'print(open({str(group)!r}).read())'
+    said = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    assert said.stdout == f'{before}\n'
+    assert group.read_text() == before
 
 
 def test_every_model_is_compiled_and_a_switch_compiles_nothing(monkeypatch, tmp_path, capsys):
