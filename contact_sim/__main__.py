@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 import contact_sim
 from contact_sim.errors import ContactSimError, known_name
@@ -119,6 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'contact_sim: {error}', file=sys.stderr)
         return 2
     sys.argv = [f'contact_sim {name}', *words[1:]]
+    if str(Path.cwd()) not in sys.path and '' not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # controllers are found as with `python -m`
     command = COMMANDS[name]
     function: Callable[[], int | None] = getattr(
         importlib.import_module(command.place), command.function
