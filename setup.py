@@ -58,6 +58,8 @@ setup(
         (f'{SHARE}/config', sorted(glob('config/*'))),
         (f'{SHARE}/urdf', sorted(glob('urdf/*.*'))),
         (f'{SHARE}/urdf/textbook', sorted(glob('urdf/textbook/*.*'))),
+        # the executables of ROS: not in bin/, where their names would be everybody's
+        (f'lib/{NAME}', sorted(glob('scripts/*'))),
     ],
     zip_safe=False,  # the cache of compiled kernels is keyed by the text of the sources
     # Lower bounds: what Ubuntu 24.04 has, on which ROS 2 Jazzy and Kilted run, and the
@@ -120,10 +122,6 @@ setup(
     entry_points={
         # under its own name, so that naming the module as a plugin as well does no harm
         'pytest11': ['contact_sim.testing = contact_sim.testing'],
-        'console_scripts': [
-            'simulation = contact_sim.ros.simulation_node:executable',
-            'stance_controller = contact_sim.ros.controllers.stance:main',
-            'trot_controller = contact_sim.ros.controllers.trot:main',
-        ],
+        'console_scripts': ['contact_sim = contact_sim.__main__:main'],
     },
 )

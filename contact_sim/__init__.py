@@ -13,6 +13,7 @@ from contact_sim.collision._terrain import (
     Planes,
     SphereGround,
     Terrain,
+    terrains,
 )
 from contact_sim.contact_models import contact_models, presets
 from contact_sim.contact_models._anitescu import Anitescu
@@ -94,5 +95,6 @@ __all__ = [
     'loose_ellipsoid',
     'presets',
     'robots',
+    'terrains',
     'textbook_systems',
 ]

@@ -28,7 +28,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
-from contact_sim.errors import InvalidInput, shown
+from contact_sim.errors import (
+    InvalidInput,
+    ReadOnlyAttribute,
+    UnknownAttribute,
+    UnknownKeyword,
+    one_line,
+    shown,
+)
 
 LARGEST = 1e100
 """Bound of numbers that are multiplied with each other: three of them stay finite."""
@@ -373,11 +380,14 @@ def checked(function: Function) -> Function:
     """
     names = tuple(inspect.signature(function).parameters)
     checks = functools.cache(lambda: _checks(function, names, FINITE))
+    keywords = keywords_of(function)
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if len(args) > len(names):
             return function(*args, **kwargs)  # raises Python's TypeError
+        if kwargs:
+            check_keywords(function, kwargs, keywords)
         positional = dict(zip(names, args, strict=False))
         for name, check in checks().items():
             for arguments in (positional, kwargs):
@@ -388,11 +398,83 @@ def checked(function: Function) -> Function:
     return typing.cast(Function, wrapper)
 
 
+def named_keywords(function: Function) -> Function:
+    """Return a function whose error for an unknown keyword names the nearest one."""
+    keywords = keywords_of(function)
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            check_keywords(function, kwargs, keywords)
+        return function(*args, **kwargs)
+
+    return typing.cast(Function, wrapper)
+
+
+def keywords_of(function: Callable[..., Any]) -> frozenset[str] | None:
+    """Return the keywords that a function takes; None: any."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return frozenset(parameter.name for parameter in parameters)
+
+
+def check_keywords(
+    function: Callable[..., Any], given: Mapping[str, Any], keywords: frozenset[str] | None
+) -> None:
+    """Raise UnknownKeyword for an argument that a function does not take."""
+    if keywords is None or keywords.issuperset(given):
+        return
+    unknown = next(name for name in given if name not in keywords)
+    called = function.__qualname__.removesuffix('.__init__')
+    known = [name for name in inspect.signature(function).parameters if name != 'self']
+    raise UnknownKeyword(f'argument of {called}', unknown, known)
+
+
+def closed_attributes(**instead: str) -> Callable[[Class], Class]:
+    """Return a decorator of a class whose objects refuse attributes that it does not have.
+
+    It has the attributes of its body, properties among them, and those that its body annotates.
+    Subclasses may have others.
+
+    Args:
+        instead: attributes that cannot be assigned, and what to do instead.
+    """
+
+    def decorate(cls: Class) -> Class:
+        annotated = frozenset(inspect.get_annotations(cls))
+
+        def __setattr__(self: Any, name: str, value: Any) -> None:
+            if name[:1] != '_':
+                if name in instead:
+                    raise ReadOnlyAttribute(
+                        f'{cls.__name__}.{name} cannot be assigned: {instead[name]}'
+                    )
+                if type(self) is cls and name not in annotated and not hasattr(cls, name):
+                    known = [key for key, part in vars(cls).items() if _assignable(part)]
+                    raise UnknownAttribute(
+                        f'attribute of {cls.__name__} to set', name, (*annotated, *known)
+                    )
+            object.__setattr__(self, name, value)
+
+        cls.__setattr__ = __setattr__  # type: ignore[assignment,method-assign]
+        return cls
+
+    return decorate
+
+
+def _assignable(part: object) -> bool:
+    return isinstance(part, property) and part.fset is not None
+
+
 def checked_fields(cls: Class) -> Class:
     """Return a dataclass that checks its fields against their annotations, before __post_init__.
 
-    As `checked`, but numbers may be infinite.
+    As `checked`, but numbers may be infinite. Its `repr` is one line.
     """
+    if hasattr(cls.__dict__.get('__repr__'), '__wrapped__'):  # the one that dataclass has made
+        cls.__repr__ = one_line  # type: ignore[assignment,method-assign]
+    named_fields(cls)
     names = tuple(field.name for field in dataclasses.fields(cls))
     post_init = getattr(cls, '__post_init__', None)
     checks = functools.cache(lambda: _checks(cls, names, REAL_NUMBERS))
@@ -413,6 +495,23 @@ def checked_fields(cls: Class) -> Class:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
         __post_init__(self)
+
+    cls.__init__ = __init__  # type: ignore[misc]
+    return cls
+
+
+def named_fields(cls: Class) -> Class:
+    """Return a dataclass whose error for an unknown field names the nearest one."""
+    init = cls.__init__  # type: ignore[misc]
+    keywords = keywords_of(init)
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            init(self, *args, **kwargs)
+        except TypeError:
+            check_keywords(init, kwargs, keywords)
+            raise
 
     cls.__init__ = __init__  # type: ignore[misc]
     return cls

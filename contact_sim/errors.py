@@ -6,13 +6,20 @@ Bad input raises one of these; a solver that does not converge is a status, neve
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import reprlib
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 LONGEST = 2000
 """Characters of a message that may quote what somebody has sent."""
+LONGEST_SUMMARY = 400
+"""Characters of the `repr` of an object."""
+LONGEST_PART = 80
+"""Characters of one quantity in it."""
+SHORT_ARRAY = 4
+"""Numbers of an array up to which a summary has them all."""
 
 
 def shortened(text: object, longest: int = LONGEST) -> str:
@@ -43,13 +50,55 @@ class UnknownName(ContactSimError, KeyError):
     """Unknown name; the message lists the valid names and the nearest one."""
 
     def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
-        choices = sorted(str(choice) for choice in known)
-        text = shortened(name, 100) if isinstance(name, str) else ''
-        near = difflib.get_close_matches(text, choices, n=1)
-        guess = f'; did you mean {near[0]!r}?' if near else ''
+        choices = [str(choice) for choice in known]
+        if isinstance(known, set | frozenset):
+            choices.sort()
         super().__init__(
-            f'unknown {kind} {shown(name)}; known: {", ".join(choices) or "none"}{guess}'
+            f'unknown {kind} {shown(name)}; known: {", ".join(choices) or "none"}'
+            f'{suggestion(name, choices)}'
         )
+
+
+class UnknownKeyword(UnknownName, TypeError):
+    """Unknown keyword argument of a call."""
+
+
+class UnknownAttribute(UnknownName, AttributeError):
+    """Attribute that an object does not have, and that somebody wants to set."""
+
+
+class ReadOnlyAttribute(InvalidInput, AttributeError):
+    """Attribute that cannot be assigned; the message names the call that changes it."""
+
+
+def folded(name: str) -> str:
+    """Return a name as it is compared: lower case, with _ in place of spaces and hyphens."""
+    return name.strip().lower().replace('-', '_').replace(' ', '_')
+
+
+def suggestion(name: object, known: Iterable[str]) -> str:
+    """Return '; did you mean ...?' with the known name nearest to `name`, or ''."""
+    if not isinstance(name, str):
+        return ''
+    choices = {folded(choice): choice for choice in known}
+    near = difflib.get_close_matches(folded(shortened(name, 100)), choices, n=1)
+    return f'; did you mean {choices[near[0]]!r}?' if near else ''
+
+
+def known_name(kind: str, name: object, known: Iterable[str]) -> str:
+    """Return the one of `known` that `name` stands for, in upper or lower case.
+
+    Raises:
+        UnknownName: none of them; the message lists them and the nearest one.
+    """
+    choices = tuple(known)
+    if isinstance(name, str):
+        if name in choices:
+            return name
+        same = [choice for choice in choices if folded(choice) == folded(name)]
+        if len(same) == 1:
+            return same[0]
+    raise UnknownName(kind, name, choices)
 
 
 class RobotDescriptionError(ContactSimError, ValueError):
@@ -102,3 +151,24 @@ def shown(value: object) -> str:
         return shortened(_BOUNDED.repr(value), 200)
     except Exception:  # such as an integer of 10 000 digits
         return _BOUNDED.unprintable(value)
+
+
+def summary(value: object, **quantities: object) -> str:
+    """Return one line that says what an object is: its class, and quantities by name."""
+    parts = ', '.join(f'{name}={_brief(part)}' for name, part in quantities.items())
+    return shortened(f'{type(value).__name__}({parts})', LONGEST_SUMMARY)
+
+
+def one_line(value: Any) -> str:
+    """Return a dataclass in one line, arrays by their shapes: a `__repr__`."""
+    fields = (field.name for field in dataclasses.fields(value) if field.repr)
+    return summary(value, **{name: getattr(value, name, '?') for name in fields})
+
+
+def _brief(value: Any) -> str:
+    shape = getattr(value, 'shape', None)
+    if isinstance(shape, tuple) and hasattr(value, 'tolist'):
+        if len(shape) == 0 or (len(shape) == 1 and shape[0] <= SHORT_ARRAY):
+            return str(value.tolist())
+        return f'array {shape}'
+    return shortened(' '.join(shown(value).split()), LONGEST_PART)

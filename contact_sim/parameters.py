@@ -12,7 +12,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from contact_sim._validation import (
     Check,
@@ -25,7 +25,14 @@ from contact_sim._validation import (
     text,
     whole,
 )
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import (
+    InvalidInput,
+    UnknownKeyword,
+    UnknownName,
+    folded,
+    shown,
+    suggestion,
+)
 
 ROUNDING = 1e-16
 """Relative error of one operation in float64: no equation is solved more closely."""
@@ -63,7 +70,7 @@ class ParameterInfo:
         for number in numbers:
             if isinstance(number, str):
                 if self.choices is not None and number not in self.choices:
-                    return f'expected {self.allowed()}'
+                    return f'expected {self.allowed()}{suggestion(number, self.choices)}'
             elif type(number) in (int, float) and not (
                 math.isfinite(number)
                 and (self.above is None or number > self.above)
@@ -73,6 +80,17 @@ class ParameterInfo:
             ):
                 return f'expected {self.allowed()}'
         return None
+
+    def as_listed(self, value: Any) -> Any:
+        """Return the choices that a text or texts stand for, in upper or lower case."""
+        if self.choices is None:
+            return value
+        if isinstance(value, tuple):
+            return tuple(map(self.as_listed, value))
+        listed = {folded(choice): choice for choice in self.choices}
+        if isinstance(value, str) and value not in self.choices:
+            return listed.get(folded(value), value)
+        return value
 
 
 def parameter(default: Any, unit: str, meaning: str, **bounds: Any) -> Any:
@@ -108,7 +126,17 @@ class Parameters:
     Raises:
         InvalidInput: a value of the wrong type or outside its bounds; the message names the
             class, the parameter, the value, the unit and what is allowed.
+        UnknownKeyword: a parameter that does not exist; the message names the nearest.
     """
+
+    def __new__(cls, *args: Any, **values: Any) -> Self:
+        """Return an object before its values are set; refuse names of no parameter."""
+        if values:
+            known = [field.name for field in declared_parameters(cls)]  # type: ignore[arg-type]
+            for name in values:
+                if name not in known:
+                    raise UnknownKeyword(f'parameter of {cls.__name__}', name, known)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for field in declared_parameters(type(self)):  # type: ignore[arg-type]
@@ -134,7 +162,7 @@ def declared_parameters(cls: type[Parameters]) -> tuple[ParameterField, ...]:
 def checked_value(owner: str, field: ParameterField, value: Any) -> Any:
     """Return `value` in the declared type, or raise InvalidInput."""
     try:
-        typed = _check_of(field.type)(field.name, value)
+        typed = field.info.as_listed(_check_of(field.type)(field.name, value))
         reason = field.info.refusal(typed)
     except InvalidInput as error:
         reason = error.reason

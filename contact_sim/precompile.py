@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from contact_sim._command_line import parser_with_examples
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.contact_models._base import ContactModel, TimeSteppingModel
 from contact_sim.control import Stance, Trot
@@ -112,7 +112,9 @@ def variants(model: type[ContactModel]) -> Iterator[ContactModel]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compile every contact model and controller, and remember that it was done."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser = parser_with_examples(
+        'python -m contact_sim.precompile', str(main.__doc__), ('', '--jobs 2')
+    )
     parser.add_argument('--delay', type=float, default=0.0, help='seconds to wait first')
     parser.add_argument('--jobs', type=int, default=1, help='how many are compiled at once')
     parser.add_argument('--end-with-input', action='store_true', help='end where it ends')

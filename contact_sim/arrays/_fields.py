@@ -18,6 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.errors import one_line
+
 Shape = tuple[int, ...]
 MEMORY_NUMBERS = 4  # numbers of memory per contact for a contact model: a vector, then one more
 LAW_NUMBERS = 24  # largest number of parameters of a contact model
@@ -235,6 +237,8 @@ class Sizes:
     def length(self) -> int:
         """Length of the step data."""
         return self.layout['solver'][1]
+
+    __repr__ = one_line
 
 
 def consecutive(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int, int, Shape]]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim.arrays._fields import Sizes
+from contact_sim.errors import summary
 from contact_sim.solvers._jit import kernel, without_refcount
 
 # The step data: one flat array, so that snapshot, restore and report are one copy each.
@@ -166,6 +167,9 @@ class StepData:
         view: Array = self.buffer[start:stop].reshape(shape)
         self.__dict__[name] = view
         return view
+
+    def __repr__(self) -> str:
+        return summary(self, time=self.clock[0], q=self.q, v=self.v, gap=self.gap)
 
 
 # Views of fields inside kernels.

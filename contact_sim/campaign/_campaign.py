@@ -30,7 +30,7 @@ from contact_sim.campaign._measures import OUTCOMES
 from contact_sim.campaign._table import TableWriter, read_rows
 from contact_sim.campaign._trial import Trial, origin_of, trial_of
 from contact_sim.compare._runs import aligned
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, one_line
 
 # --- Tables of trials
 
@@ -354,6 +354,8 @@ class Share:
     def share(self) -> float:
         """Successes over trials [-]."""
         return self.successes / self.trials
+
+    __repr__ = one_line
 
 
 def shares(rows: Iterable[Mapping[str, Any]], by: str = 'contact_model') -> list[Share]:

@@ -31,7 +31,7 @@ from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.control import Stance, Trot
-from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, of_type, shown
+from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, of_type, shown, summary
 from contact_sim.replay import Recording
 from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._model import RobotModel
@@ -103,6 +103,9 @@ class Adapted:
         """Assign the commanded speed along x [m/s] to `velocity`, if the object has that."""
         if hasattr(self.target, 'velocity'):
             self.target.velocity = (speed, 0.0, 0.0)
+
+    def __repr__(self) -> str:
+        return summary(self, text=self.text)
 
 
 class Hold:

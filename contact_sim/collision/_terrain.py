@@ -11,13 +11,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array, Vector
-from contact_sim._validation import checked, finite, finite_array, flag, real_array, real_number
+from contact_sim._validation import (
+    checked,
+    finite,
+    finite_array,
+    flag,
+    named_fields,
+    real_array,
+    real_number,
+)
 from contact_sim.arrays._fields import TERRAIN_DATA
 from contact_sim.collision._contact_slots import NO_FEATURE
 from contact_sim.collision._detection import facet_curvature, find_edges, find_facets
@@ -54,7 +63,7 @@ from contact_sim.collision._surface import (
     height,
     smooth_signed_distance,
 )
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, known_name, shown
 from contact_sim.solvers._jit import kernel
 from contact_sim.terrain import (
     GeneratedTerrain,
@@ -64,10 +73,11 @@ from contact_sim.terrain import (
     concatenate,
     united,
 )
+from contact_sim.terrain._generator import GROUND_FILES, READY_MADE, ground_from_file, ready_made
 
 __all__ = [
-    'TERRAINS', 'CylinderGround', 'InclinedPlane', 'Plane', 'Planes', 'SphereGround', 'Terrain',
-    'as_terrain',
+    'SHAPES', 'TERRAINS', 'CylinderGround', 'InclinedPlane', 'Plane', 'Planes', 'SphereGround',
+    'Terrain', 'as_terrain', 'groove', 'terrains',
 ]  # fmt: skip
 
 
@@ -324,6 +334,7 @@ def addresses_of(kind: int) -> tuple[int, int, int]:
 # Planes, spheres and cylinders.
 
 
+@named_fields
 @dataclass(frozen=True)
 class Planes(GroundSurface):
     """Up to four planes normal·p = offset at once: a groove, a corner, a pit.
@@ -369,6 +380,7 @@ class Planes(GroundSurface):
         return len(self.planes)
 
 
+@named_fields
 @dataclass(frozen=True)
 class Plane(GroundSurface):
     """The plane normal·p = offset; the robot is on the side of the normal.
@@ -399,6 +411,7 @@ class Plane(GroundSurface):
         return _plane(self.normal, self.offset)
 
 
+@named_fields
 @dataclass(frozen=True)
 class InclinedPlane(GroundSurface):
     """A plane through the origin that falls towards +x rotated by `heading` about z.
@@ -433,6 +446,7 @@ class InclinedPlane(GroundSurface):
         return np.array([s * math.cos(self.heading), s * math.sin(self.heading), c, 0.0])
 
 
+@named_fields
 @dataclass(frozen=True)
 class SphereGround(GroundSurface):
     """Spherical ground; with `hollow` the robot is inside, as in a bowl.
@@ -461,6 +475,7 @@ class SphereGround(GroundSurface):
         return _filled(*self.centre, self.radius, -1.0 if self.hollow else 1.0)
 
 
+@named_fields
 @dataclass(frozen=True)
 class CylinderGround(GroundSurface):
     """Infinite cylinder as ground; with `hollow` the robot is inside, as in a pipe.
@@ -550,29 +565,35 @@ def _check_radius(name: str, value: object) -> None:
 # Ground by name, as an object, or from a description.
 
 Description = HeightField | TriangleMesh | GeneratedTerrain
-TERRAINS: dict[str, Callable[[], Terrain]] = {'plane': Plane, 'inclined_plane': InclinedPlane}
-"""Grounds that a name stands for."""
-TerrainLike = str | Terrain | Description  # what `as_terrain` takes
+TerrainLike = str | Path | Terrain | Description  # what `as_terrain` takes
 UNIT_TOLERANCE = 1e-9  # largest distance of the length of a direction from 1
 
 
+def terrains() -> tuple[str, ...]:
+    """Return the names of the grounds that `as_terrain`, and with it every `terrain`, knows."""
+    return tuple(TERRAINS)
+
+
 def as_terrain(terrain: TerrainLike) -> Terrain:
-    """Return a Terrain from a name, a Terrain, or a description of `contact_sim.terrain`.
+    """Return a Terrain from a name, a file, a Terrain, or a description of `contact_sim.terrain`.
+
+    A text with the ending of a file of `ground_from_file` is its path.
 
     Raises:
         UnknownName: a name that is not in TERRAINS.
-        InvalidInput: an object that is not a Terrain.
+        InvalidInput: an object that is not a Terrain, a file that cannot be read.
     """
-    if isinstance(terrain, str):
-        if terrain not in TERRAINS:
-            raise UnknownName('terrain', terrain, TERRAINS)
-        return TERRAINS[terrain]()
+    if isinstance(terrain, str) and not terrain.lower().endswith(GROUND_FILES):
+        return TERRAINS[known_name('terrain', terrain, TERRAINS)]()
+    if isinstance(terrain, str | Path):
+        terrain = ground_from_file(terrain)
     if isinstance(terrain, Description):
         return faceted_ground(terrain)
     parts = 'kind', 'data', 'relief', 'features', 'signed_distance', 'contacts', 'region_numbers'
     if not all(hasattr(terrain, name) for name in parts):
         raise InvalidInput(
-            f'terrain = {shown(terrain)}: expected a name or a Terrain, or a description of one'
+            f'terrain = {shown(terrain)}: expected a name ({", ".join(TERRAINS)}), a file, a '
+            'Terrain, or a HeightField, TriangleMesh or GeneratedTerrain'
         )
     if terrain.kind not in KINDS:
         raise InvalidInput(f'terrain.kind = {shown(terrain.kind)}: expected one of {KINDS}')
@@ -587,6 +608,24 @@ def as_terrain(terrain: TerrainLike) -> Terrain:
     if terrain.kind in FACETED:
         check_facet_data(terrain.kind, data, terrain.relief)
     return terrain
+
+
+def groove(angle: float = math.radians(10.0), heading: float = 0.0) -> Planes:
+    """Return two slopes that fall towards a level line in the direction of `heading` [rad]."""
+    across = (-math.sin(angle) * math.sin(heading), math.sin(angle) * math.cos(heading))
+    up = math.cos(angle)
+    return Planes((((*across, up), 0.0), ((-across[0], -across[1], up), 0.0)))
+
+
+SHAPES: dict[str, Callable[[], Terrain]] = {
+    'plane': Plane, 'inclined_plane': InclinedPlane, 'groove': groove, 'sphere': SphereGround,
+    'cylinder': CylinderGround,
+}  # fmt: skip
+"""Grounds of one or two surfaces by name."""
+TERRAINS: dict[str, Callable[[], Terrain]] = SHAPES | {
+    name: (lambda name=name: as_terrain(ready_made(name))) for name in READY_MADE
+}
+"""Every ground that a name stands for."""
 
 
 def _check_unit_directions(kind: int, features: int, data: Array) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from contact_sim._command_line import one_of, parser_with_examples
 from contact_sim.compare._runs import KEPT, UNITS, ModelRun, compare, steps_of, text, write
 from contact_sim.compare._scenarios import GRAVITY, SCENARIOS, Scenario, scenario_of
 from contact_sim.contact_models import contact_models, model_names
@@ -23,19 +24,24 @@ from contact_sim.robot._loading import load_robot
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     scenarios = '\n'.join(f'  {name:6} {s.meaning}' for name, s in SCENARIOS.items())
-    result = argparse.ArgumentParser(
-        prog='python -m contact_sim.compare',
-        description='Run contact models on the same scenario: a table, a CSV and a JSON file, and '
-        'a figure.',
-        epilog=f'scenarios:\n{scenarios}',
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    result = parser_with_examples(
+        'python -m contact_sim.compare',
+        'Run contact models on the same scenario: a table, a CSV and a JSON file, and a figure.',
+        (
+            '--robot go1 --scenario slide',
+            '--robot my_robot.urdf --scenario drop --models ncp sap mujoco --time-step 0.002',
+        ),
+        f'\nscenarios:\n{scenarios}',
     )
     result.add_argument(
         '--robot', default=default_robot(), help='catalogue name, URDF or xacro file'
     )
-    result.add_argument('--scenario', default='slide', choices=list(SCENARIOS))
     result.add_argument(
-        '--models', nargs='+', choices=model_names(), metavar='MODEL',
+        '--scenario', default='slide', type=one_of('scenario', SCENARIOS), metavar='SCENARIO',
+        help='one of ' + ' '.join(SCENARIOS),
+    )  # fmt: skip
+    result.add_argument(
+        '--models', nargs='+', type=one_of('contact model', model_names()), metavar='MODEL',
         help='contact models or presets of engines: ' + ' '.join(model_names()) +
         '; default: all models',
     )  # fmt: skip

@@ -20,7 +20,7 @@ from contact_sim.compare._scenarios import GRAVITY, Scenario, start
 from contact_sim.contact_models import as_contact_model, contact_models
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.contact_models.guarantees import LAWS
-from contact_sim.errors import ContactSimError, NonFiniteState
+from contact_sim.errors import ContactSimError, NonFiniteState, one_line
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
@@ -87,6 +87,8 @@ class Trace:
     slipped: list[float] = field(default_factory=list)
     """Way of the contact that has slipped furthest [mm]."""
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True)
 class ModelRun:
@@ -110,6 +112,8 @@ class ModelRun:
             'trot': self.measures.forward,
         }  # fmt: skip
         return fields[scenario.name]
+
+    __repr__ = one_line
 
 
 @checked

@@ -24,7 +24,7 @@ from contact_sim.collision._detection import leaf_dof
 from contact_sim.dynamics._rigid_body import point_bias
 from contact_sim.dynamics._tree import Tree
 from contact_sim.dynamics._vectors import add, cross, put, rotated, scaled, sub, vec
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName, one_line, shown
 from contact_sim.robot._constraints import (
     MAX_START_ERROR,
     Baumgarte,
@@ -92,6 +92,8 @@ class ConstraintTable:
             for row, constraint in zip(self.indices, self.constraints, strict=True)
             if isinstance(constraint, Holonomic)
         ]
+
+    __repr__ = one_line
 
 
 def constraint_table(

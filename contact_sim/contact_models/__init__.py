@@ -12,7 +12,7 @@ from contact_sim.contact_models._presets import PRESETS, Preset
 from contact_sim.contact_models._sap import Sap, SapParameters
 from contact_sim.contact_models._todorov import Todorov, TodorovParameters
 from contact_sim.contact_models.hybrid._hybrid import Hybrid, HybridParameters
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, known_name, shown
 
 __all__ = [
     'CONTACT_MODELS',
@@ -79,12 +79,14 @@ def as_contact_model(model: str | ContactModel) -> ContactModel:
         InvalidInput: an object that is not a contact model.
     """
     if isinstance(model, str):
-        if model in CONTACT_MODELS:
-            return CONTACT_MODELS[model]()
-        if model in PRESETS:
-            chosen = PRESETS[model]
-            return CONTACT_MODELS[chosen.model](**chosen.parameters)
-        raise UnknownName('contact model', model, model_names())
+        name = known_name('contact model', model, model_names())
+        if name in CONTACT_MODELS:
+            return CONTACT_MODELS[name]()
+        chosen = PRESETS[name]
+        return CONTACT_MODELS[chosen.model](**chosen.parameters)
     if isinstance(model, type) or not hasattr(model, 'bind'):
-        raise InvalidInput(f'contact_model = {shown(model)}: expected a name or an instance')
+        raise InvalidInput(
+            f"contact_model = {shown(model)}: expected a name or an instance, such as 'ncp' or "
+            'contact_sim.Sap(stiffness=1e5)'
+        )
     return model

@@ -32,7 +32,13 @@ from contact_sim.contact_models._stages import (
 )
 from contact_sim.dynamics._integration import MOMENTUM
 from contact_sim.dynamics._rigid_body import PinocchioTerms
-from contact_sim.parameters import Parameters, parameter, relative_tolerance
+from contact_sim.errors import summary
+from contact_sim.parameters import (
+    Parameters,
+    declared_parameters,
+    parameter,
+    relative_tolerance,
+)
 from contact_sim.solvers._jit import entry, kernel
 from contact_sim.step._bilateral_rows import (
     MAX_PROJECTION_STEPS,
@@ -80,6 +86,17 @@ class ContactModel(Protocol):
     def bind(self, workspace: Workspace) -> Stepper:
         """Return a stepper for the state in `workspace`."""
         ...
+
+
+def model_summary(model: ContactModel) -> str:
+    """Return a model in one line, with the parameters that are not the defaults."""
+    parameters = model.parameters
+    changed = {
+        field.name: getattr(parameters, field.name)
+        for field in declared_parameters(type(parameters))  # type: ignore[arg-type]
+        if getattr(parameters, field.name) != field.default
+    }
+    return summary(model, **changed)
 
 
 # --- Time-stepping models: one compiled law for whole steps and for single problems.
@@ -160,6 +177,9 @@ class TimeSteppingModel(ABC):
         code, iterations, residual = arrays.island_solver[0]
         report = SolverReport(STATUSES[int(code)], int(iterations), float(residual))
         return ContactSolution(arrays.row_impulse.copy(), report)
+
+    def __repr__(self) -> str:
+        return model_summary(self)
 
 
 class TimeStepping:

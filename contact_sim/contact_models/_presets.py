@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from contact_sim.errors import one_line
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -30,6 +32,8 @@ class Preset:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'parameters', MappingProxyType(dict(self.parameters)))
+
+    __repr__ = one_line
 
 
 SPHERES = 'nothing for spheres on a plane without joint limits, up to the tolerance of its solver'

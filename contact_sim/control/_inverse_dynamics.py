@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
 from contact_sim._validation import positive
-from contact_sim.errors import InvalidInput, SingularLegs, of_type, shown
+from contact_sim.errors import InvalidInput, SingularLegs, of_type, one_line, shown
 from contact_sim.robot._coordinates import moving_dofs
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._dense import eliminate_right_sides, solve_qp
@@ -258,6 +258,8 @@ class Answer:
 
     Then the answer is that of the forces with the least excess in squares, cut at the limits.
     """
+
+    __repr__ = one_line
 
 
 class InverseDynamicsQP:

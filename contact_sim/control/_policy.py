@@ -27,6 +27,7 @@ from contact_sim._validation import (
     as_tuple,
     check_unique,
     checked,
+    closed_attributes,
     count,
     indices,
     number_within,
@@ -35,7 +36,7 @@ from contact_sim._validation import (
     real_number,
     text,
 )
-from contact_sim.errors import InvalidInput, UnknownName, of_type, shown
+from contact_sim.errors import InvalidInput, UnknownName, of_type, shown, summary
 from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._model import RobotModel
 
@@ -613,6 +614,7 @@ def _last(shape: Sequence[Any]) -> int | None:
 # --- The controllers
 
 
+@closed_attributes()
 class BatchPolicy:
     """A policy for n robots at once, each with its own clock, memory and history.
 
@@ -620,6 +622,9 @@ class BatchPolicy:
     network's numbers. As a function it is the controller of `Worlds.run`; `commands` are joint
     targets for `Worlds.follow`, which evaluates the gains in every step.
     """
+
+    n: int
+    """Number of robots."""
 
     def __init__(self, policy: PolicyFile, robot: RobotModel, network: Network, n: int) -> None:
         self._policy = of_type('policy', policy, PolicyFile)
@@ -753,7 +758,11 @@ class BatchPolicy:
         by_part = [part.reshape(len(which), -1) for part in np.split(frames, edges, axis=2)]
         return np.concatenate(by_part, axis=1)
 
+    def __repr__(self) -> str:
+        return summary(self, n=self.n, robot=self._robot.name, joints=len(self._policy.joints))
 
+
+@closed_attributes()
 class Policy:
     """A policy as the controller of one robot; `load_policy` makes it."""
 
@@ -807,6 +816,11 @@ class Policy:
     def for_worlds(self, n: int) -> BatchPolicy:
         """Return the same policy for n robots at once."""
         return BatchPolicy(self._policy, self._robot, self._network, n)
+
+    def __repr__(self) -> str:
+        return summary(
+            self, robot=self._robot.name, joints=len(self.joint_names), period=self.period
+        )
 
 
 @checked

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim._types import Array
-from contact_sim._validation import LARGEST, checked, checked_fields, within
+from contact_sim._validation import LARGEST, checked, checked_fields, closed_attributes, within
 from contact_sim.control._inverse_dynamics import (
     BASE,
     JOINTS,
@@ -20,7 +20,15 @@ from contact_sim.control._inverse_dynamics import (
     LeggedDynamics,
     cross,
 )
-from contact_sim.errors import InvalidInput, SingularLegs, UnknownName, of_type, shown
+from contact_sim.errors import (
+    InvalidInput,
+    SingularLegs,
+    UnknownName,
+    of_type,
+    one_line,
+    shown,
+    summary,
+)
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._jit import kernel
 
@@ -41,6 +49,8 @@ class BaseReference:
     """[m/s²]."""
     yaw_rate: float = 0.0
     """[rad/s]."""
+
+    __repr__ = one_line
 
 
 @checked_fields
@@ -177,6 +187,7 @@ class BaseMotion:
         return x, dx, ddx
 
 
+@closed_attributes(friction='give it to Stance(robot, friction=...)')
 class Stance:
     """Inverse dynamics of a robot on all its feet, with feed-forward and PD on the base.
 
@@ -190,6 +201,11 @@ class Stance:
         InvalidInput: a robot whose legs cannot move their feet in all directions.
         UnknownName: a motion that does not exist.
     """
+
+    motion: BaseMotion
+    """What the base does."""
+    dynamics: LeggedDynamics
+    """Of the robot."""
 
     def __init__(
         self,
@@ -251,6 +267,9 @@ class Stance:
             d.jacobian[:, JOINTS], d.jacobian[:, BASE] @ np.column_stack([way, rate])
         )
         return d.robot.joint_positions(d.q) + moves[:, 0], moves[:, 1]
+
+    def __repr__(self) -> str:
+        return summary(self, robot=self.dynamics.robot.name, motion=self.motion.name)
 
 
 def _fade(time: float) -> tuple[float, float, float]:

@@ -22,10 +22,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
-from contact_sim._validation import LARGEST, checked, checked_fields, number_within, real_array
+from contact_sim._validation import (
+    LARGEST,
+    checked,
+    checked_fields,
+    closed_attributes,
+    number_within,
+    real_array,
+)
 from contact_sim.control._inverse_dynamics import Answer, InverseDynamicsQP, LeggedDynamics
 from contact_sim.control._stance import BaseGains, BaseReference, base_acceleration, turned, yaw_of
-from contact_sim.errors import InvalidInput, SingularLegs, of_type, shown
+from contact_sim.errors import InvalidInput, SingularLegs, of_type, shown, summary
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._jit import kernel
 
@@ -150,6 +157,7 @@ class TrotTuning:
             )
 
 
+@closed_attributes(friction='give it to Trot(robot, friction=...)')
 class Trot:
     """Trot controller of a four-legged robot with a commanded velocity.
 
@@ -161,6 +169,13 @@ class Trot:
     Raises:
         InvalidInput: a robot with other legs.
     """
+
+    tuning: TrotTuning
+    """Numbers of the gait."""
+    dynamics: LeggedDynamics
+    """Of the robot."""
+    gait: Gait
+    """When each foot stands and swings."""
 
     def __init__(
         self, robot: RobotModel, friction: float = 0.5, tuning: TrotTuning | None = None
@@ -269,6 +284,9 @@ class Trot:
             (t.swing_height * self._height, gait.swing_time, t.swing_p, t.swing_d),
         )  # fmt: skip
         return share == STANDS, acceleration
+
+    def __repr__(self) -> str:
+        return summary(self, robot=self.dynamics.robot.name, velocity=self.velocity)
 
 
 @kernel

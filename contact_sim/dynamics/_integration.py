@@ -34,7 +34,7 @@ from contact_sim.dynamics._vectors import (
     sub,
     vec,
 )
-from contact_sim.errors import UnknownName
+from contact_sim.errors import known_name
 from contact_sim.solvers._jit import kernel
 
 SEMI_IMPLICIT, MOMENTUM = range(2)
@@ -43,9 +43,7 @@ INTEGRATORS = ('semi_implicit', 'momentum')
 
 def integrator_code(name: str) -> int:
     """Return the code of an integrator in the arrays; UnknownName for another name."""
-    if not isinstance(name, str) or name not in INTEGRATORS:
-        raise UnknownName('integrator', name, INTEGRATORS)
-    return INTEGRATORS.index(name)
+    return INTEGRATORS.index(known_name('integrator', name, INTEGRATORS))
 
 
 # Displacement of the configuration, and the velocity in the axes after it.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array, Mask
 from contact_sim._validation import as_tuple, whole
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName, shown, summary
 from contact_sim.gym._velocity import VelocityWorlds, one_or_several
 
 try:  # an extra
@@ -128,6 +128,9 @@ class Env(gymnasium.Env):
             'velocity': self.task.velocity[0].copy(),
             'contact_model': self.task.model_of(0).name,
         }
+
+    def __repr__(self) -> str:
+        return summary(self, task=self.task)
 
 
 class VectorEnv(gymnasium.vector.VectorEnv):
@@ -259,6 +262,9 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 f'reset_mask: expected True and False of {self.num_envs} worlds, one True'
             )
         return chosen
+
+    def __repr__(self) -> str:
+        return summary(self, task=self.task)
 
 
 gymnasium.register(

@@ -30,7 +30,7 @@ from contact_sim.collision._terrain import Plane, Terrain, TerrainLike, as_terra
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.control._policy import gravity_direction, layout_observation
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, summary
 from contact_sim.parameters import declared_parameters
 from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._loading import load_robot
@@ -563,6 +563,11 @@ class VelocityWorlds:
             'action': {'scale': self.action_scale.tolist(), 'clip': 1.0},
             'period': self.period,
         }
+
+    def __repr__(self) -> str:
+        return summary(
+            self, n=self.n, robot=self.robot.name, models=[model.name for model in self.models]
+        )
 
 
 def height_below(ground: Terrain, q: Array) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 import pinocchio as pin
 from scipy.spatial import ConvexHull, QhullError
 
+from contact_sim._command_line import parser_with_examples
 from contact_sim._types import Array
 from contact_sim.errors import ContactSimError
 from contact_sim.inspect._inspection import (
@@ -29,7 +30,15 @@ from contact_sim.robot._standing_pose import STANDING, lowest_heights
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
-    result = argparse.ArgumentParser(prog='python -m contact_sim.inspect', description=__doc__)
+    result = parser_with_examples(
+        'python -m contact_sim.inspect',
+        'Inspect a robot description: what was read, what was chosen, whether it stands.',
+        (
+            'my_robot.urdf',
+            'my_robot.urdf --feet FL_foot FR_foot RL_foot RR_foot --no-trial',
+            'my_robot.urdf.xacro --xacro-arguments mass:=3 --out out',
+        ),
+    )
     result.add_argument('robot', help='URDF or xacro file, or a robot of the catalogue')
     result.add_argument('--feet', nargs='*', metavar='LINK', help='links of the feet')
     result.add_argument('--srdf', metavar='FILE', help='SRDF with poses and end effectors')

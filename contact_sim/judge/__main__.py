@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 from contact_sim import _reading
+from contact_sim._command_line import one_of
 from contact_sim.collision._terrain import InclinedPlane, Plane
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, InvalidInput
@@ -49,7 +50,8 @@ def parser() -> argparse.ArgumentParser:
     add = result.add_argument
     add('file', type=Path, help='.npz: a recording or arrays of steps; .mcap: topics of the node')
     add('--robot', help='name in the catalogue, URDF or xacro; default: the one in the file')
-    add('--model', choices=contact_models(), help='replay a recording under this contact model')
+    add('--model', type=one_of('contact model', contact_models()), metavar='MODEL',
+        help='replay a recording under this contact model')  # fmt: skip
     add('--velocity', choices=VELOCITIES, default=VELOCITIES[0],
         help='which velocities the laws are about; default: those of the motion')  # fmt: skip
     add('--friction', type=float, default=0.8, metavar='MU', help='of an MCAP file; default: 0.8')

@@ -34,7 +34,7 @@ from contact_sim.contact_models._base import Stepper, TimeStepping
 from contact_sim.contact_models._ncp import Ncp
 from contact_sim.contact_models._stages import READY
 from contact_sim.contact_models.guarantees import LAWS
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, one_line
 from contact_sim.judge._steps import Steps
 from contact_sim.robot._collision_pairs import NO_COLLISIONS
 from contact_sim.robot._contact_points import ContactPoint
@@ -220,6 +220,8 @@ class Score:
             'time': float(self.time[-1]), 'verdict': self.verdict, 'residuals': figures,
             'missing': dict(self.missing), 'notes': list(self.notes),
         }  # fmt: skip
+
+    __repr__ = one_line
 
 
 def _number(value: float) -> float | None:

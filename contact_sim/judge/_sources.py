@@ -25,7 +25,7 @@ from contact_sim.collision._contact_slots import pair_of
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.contact_models._ncp import Ncp
-from contact_sim.errors import InvalidInput, UnknownName, of_type, shown
+from contact_sim.errors import InvalidInput, UnknownName, of_type, one_line, shown, summary
 from contact_sim.judge._steps import Steps
 from contact_sim.replay._recording import Recording
 from contact_sim.replay._replayer import Replayer
@@ -63,6 +63,8 @@ class StepContact:
     """Whether it took part in the contact problem."""
     contact_velocity: ArrayLike | None = None
     """Velocity after the step [m/s], world, (3,); None: that of the state and the robot."""
+
+    __repr__ = one_line
 
 
 class StepCollector:
@@ -167,6 +169,9 @@ class StepCollector:
             robot=self.robot.name, source=self.source,
             notes=tuple(f'{text} ({steps} of {n} steps)' for text, steps in self._notes.items()),
         )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return summary(self, robot=self.robot.name, source=self.source, steps=len(self._rows))
 
 
 # --- Our own steps.
@@ -634,6 +639,9 @@ class MujocoRecorder:
         """
         return self._collected.steps()
 
+    def __repr__(self) -> str:
+        return summary(self, robot=self._robot.name)
+
 
 @checked
 def from_mujoco(
@@ -772,6 +780,9 @@ class DrakeRecorder:
             InvalidInput: no step yet.
         """
         return self._collected.steps()
+
+    def __repr__(self) -> str:
+        return summary(self, robot=self._robot.name)
 
 
 @checked

@@ -28,7 +28,7 @@ from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.contact_models._ncp import Ncp
 from contact_sim.dynamics._rigid_body import gravity_vector
-from contact_sim.errors import InvalidInput, NonFiniteState, of_type, shown
+from contact_sim.errors import InvalidInput, NonFiniteState, of_type, one_line, shown, summary
 from contact_sim.maximal._mechanism import (
     BodyState,
     JointRows,
@@ -143,6 +143,8 @@ class ContactForces:
     """On each contact point of the robot [N], world axes, shape (n, 3)."""
     solver: SolverReport | None
     """How the problem was solved; None: nothing touched."""
+
+    __repr__ = one_line
 
 
 class GroundContacts:
@@ -270,6 +272,8 @@ class MaximalReport:
     def v(self) -> Array:
         """Velocity in Pinocchio's convention, shape (nv,)."""
         return self._mechanism.reduced(self.state)[1]
+
+    __repr__ = one_line
 
 
 # --- The simulator
@@ -460,3 +464,6 @@ class MaximalSimulator:
                 self.system.factor(self.mechanism.inertia_blocks(state), rows.jacobian)
             state = state.moved(self.system.solve(still, -rows.error)[0])
         return state
+
+    def __repr__(self) -> str:
+        return summary(self, robot=self.robot.name, time=self.time, time_step=self.time_step)

@@ -27,7 +27,7 @@ from contact_sim.dynamics._tree import (
     Tree,
     tree_of,
 )
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName, one_line, shown, summary
 from contact_sim.robot._model import RobotModel
 
 # --- States of free bodies, in world axes
@@ -56,6 +56,8 @@ class BodyState:
             orthonormal(rotations(displacement[:, 3:]) @ self.rotation),
             self.velocity,
         )
+
+    __repr__ = one_line
 
 
 def cross(a: Array, b: Array) -> Array:
@@ -141,6 +143,8 @@ class JointRows:
         """Return the rows of bodies at their places."""
         return PlacedRows(self, state)
 
+    __repr__ = one_line
+
 
 class PlacedRows:
     """Joint rows at a state: their errors h, Jacobian J and drift J̇ v."""
@@ -217,6 +221,9 @@ class PlacedRows:
         wrench = np.zeros((len(self._rows.parent), 6))
         np.add.at(wrench, self._rows.joint, multipliers[:, None] * self.jacobian[:, 1])
         return wrench
+
+    def __repr__(self) -> str:
+        return summary(self, rows=len(self.error))
 
 
 # --- The rows that make a joint, in space and in a plane
@@ -481,6 +488,11 @@ class Mechanism:
         v = state.velocity
         momentum = (self.inertia_blocks(state) @ v[:, :, None])[:, :, 0]
         return float(0.5 * (v * momentum).sum() - self.mass @ state.position @ gravity)
+
+    def __repr__(self) -> str:
+        return summary(
+            self, robot=self.robot.name, bodies=len(self.names), rows=len(self.rows.joint)
+        )
 
 
 def _check_joints(robot: RobotModel) -> None:

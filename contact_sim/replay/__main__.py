@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from contact_sim._command_line import one_of, parser_with_examples
 from contact_sim.contact_models import model_names
 from contact_sim.errors import ContactSimError
 from contact_sim.replay._export import RATES, Targets, export, parsed_rates
@@ -63,12 +64,19 @@ def as_json(recording: Recording, outcome: Outcome, comparison: Comparison | Non
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
-    result = argparse.ArgumentParser(
-        prog='python -m contact_sim.replay', description=__doc__.splitlines()[0]
+    result = parser_with_examples(
+        'python -m contact_sim.replay',
+        'Repeat a recorded run and compare every step to the bit; export it.',
+        (
+            'run.npz                        # 0 where every step is the same, else 1',
+            'run.npz --model sap            # how far apart the run under sap gets',
+            'run.npz --mcap run.mcap --rate 100 --csv run.csv',
+        ),
     )
     add = result.add_argument
     add('recording', type=Path, help='file written with record:=FILE')
-    add('--model', choices=model_names(), help='another contact model as well')
+    add('--model', type=one_of('contact model', model_names()), metavar='MODEL',
+        help='another contact model as well: ' + ' '.join(model_names()))  # fmt: skip
     add('--robot', help='refuse unless this robot (name or file) was recorded')
     add('--json', action='store_true', help='print JSON')
     add = result.add_argument_group('files to write').add_argument

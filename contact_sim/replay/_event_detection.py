@@ -12,7 +12,7 @@ import pinocchio as pin
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.collision._terrain import Terrain
-from contact_sim.errors import ContactSimError, shortened
+from contact_sim.errors import ContactSimError, one_line, shortened, summary
 from contact_sim.replay._format import understood
 from contact_sim.replay._recording import describe_change
 from contact_sim.replay._replayer import ReplayedStep, Timeline, TimelineStep
@@ -68,6 +68,9 @@ class Series:
     def column(self, name: str) -> Array:
         """Return one of the numbers over the bins, shape (bins,)."""
         return np.array(self._rows[: len(self.steps), list(self.units).index(name)])
+
+    def __repr__(self) -> str:
+        return summary(self, columns=list(self.units), stride=self.stride)
 
 
 # --- Events.
@@ -131,6 +134,8 @@ class EventDetection:
         """Return the last event of these kinds before `step`, None if there is none."""
         events = reversed(self.events)
         return next((event for event in events if event.step < step and event.kind in kinds), None)
+
+    __repr__ = one_line
 
 
 @checked

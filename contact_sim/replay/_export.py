@@ -28,8 +28,8 @@ from contact_sim.replay._recording import Recording
 from contact_sim.replay._replayer import Replayer
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
-from contact_sim.robot._several_robots import parts_of
 from contact_sim.simulation._report import StepReport
+from contact_sim.simulation._trajectory import state_columns
 from contact_sim.step._problem import STATUSES
 from contact_sim.step._workspace import contact_names
 from contact_sim.topics._messages import Channel, Step, diagnostics, schema_text
@@ -41,11 +41,8 @@ from contact_sim.topics._table import (
     PublishRateParameters,
     Topic,
     absolute,
-    coordinate_units,
-    joint_units,
     nanoseconds,
     steps_between,
-    velocity_units,
 )
 from contact_sim.topics._world_topics import OK, WARN, SimulationTopics, status_counts, troubles
 
@@ -123,15 +120,7 @@ class Columns:
 
 def _state(robot: RobotModel) -> list[tuple[list[str], Callable[[StepReport], Array]]]:
     """Return the columns of q, v and efforts."""
-    q, v, effort = [], [], []
-    for part in parts_of(robot):
-        name_of = part.qualified_name
-        q += [f'q.{name_of(name)} [{unit}]' for name, unit in coordinate_units(part.robot)]
-        v += [f'v.{name_of(name)} [{unit}]' for name, unit in velocity_units(part.robot)]
-        joints = zip(part.robot.joint_names, joint_units(part.robot), strict=True)
-        effort += [
-            f'effort.{name_of(name)} [{"N" if unit == "m" else "N m"}]' for name, unit in joints
-        ]
+    q, v, effort = state_columns(robot)
     return [
         (q, lambda report: report.q), (v, lambda report: report.v),
         (effort, lambda report: report.effort),

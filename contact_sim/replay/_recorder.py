@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.constraints._constraint_rows import constraint_to_dict
-from contact_sim.errors import InvalidInput, shown
+from contact_sim.errors import InvalidInput, shown, summary
 from contact_sim.replay._format import (
     ArchiveWriter,
     CannotRecord,
@@ -269,6 +269,9 @@ class Recorder:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return summary(self, path=str(self.path), steps=self.steps)
 
 
 def arrays_of(snapshot: Snapshot) -> list[tuple[str, Array]]:

@@ -19,7 +19,7 @@ from contact_sim._types import Array
 from contact_sim._validation import checked, count, real_array
 from contact_sim.constraints._constraint_rows import constraint_from_dict
 from contact_sim.contact_models._base import ContactModel
-from contact_sim.errors import shown
+from contact_sim.errors import one_line, shown, summary
 from contact_sim.replay._format import (
     READABLE,
     Archive,
@@ -50,6 +50,8 @@ class Chunk:
     """Changes before a step, by the number of steps before it."""
     states: dict[str, Array]
     """Whole states that events refer to."""
+
+    __repr__ = one_line
 
 
 class Recording:
@@ -255,6 +257,14 @@ class Recording:
         place = f'{self.path}: {name!r}'
         with understood(place), self._reading():
             return _reading.json_value(str(self._archive[name][()]), place)
+
+    def __repr__(self) -> str:
+        return summary(
+            self,
+            path=str(self.path),
+            robot=self.header.get('robot', {}).get('name', '?'),
+            steps=self.header.get('steps', '?'),
+        )
 
 
 def without_memory(sim: Simulator, buffer: Array) -> Array:

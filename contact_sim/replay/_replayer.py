@@ -21,7 +21,14 @@ from contact_sim._validation import checked, count, whole
 from contact_sim.collision._terrain import Terrain
 from contact_sim.constraints._constraint_rows import constraint_from_dict
 from contact_sim.contact_models._base import ContactModel
-from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, shown
+from contact_sim.errors import (
+    ContactSimError,
+    InvalidInput,
+    NonFiniteState,
+    one_line,
+    shown,
+    summary,
+)
 from contact_sim.replay._format import (
     FORMAT,
     RecordingError,
@@ -59,6 +66,8 @@ class ReplayedStep:
             return True
         record, recorded = state.record, self.recorded_hash
         return recorded is not None and StateHash(record.sizes)(record.buffer) != recorded
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +240,8 @@ class TimelineStep:
     ground: Terrain
     """Ground in the step; the same object until it changes."""
 
+    __repr__ = one_line
+
 
 class Timeline:
     """Access to the states of a recorded run by step number; replayed states are bit-identical.
@@ -351,6 +362,11 @@ class Timeline:
                 kept = [done for done in self._checkpoints if done % self._spacing == 0]
                 self._checkpoints = {done: self._checkpoints[done] for done in kept}
             self._numbers = sorted(self._checkpoints)
+
+    def __repr__(self) -> str:
+        return summary(
+            self, path=str(self.recording.path), steps=self.steps, time_step=self.time_step
+        )
 
 
 def _timeline_step(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from contact_sim._types import Array, IndexArray
 from contact_sim._validation import real_array
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, one_line
 from contact_sim.robot._constraints import ClosedLoops
 from contact_sim.robot._contact_points import ContactPoint, feet_of
 from contact_sim.robot._coordinates import checked_vector, frozen
@@ -68,6 +68,8 @@ class JointCommand:
         if continuous is not None and continuous.any():
             error = np.where(continuous, np.mod(error + np.pi, 2 * np.pi) - np.pi, error)
         return self.effort + self.stiffness * error + self.damping * (self.velocity - velocity)
+
+    __repr__ = one_line
 
 
 def holding(position: Array, stiffness: Array, damping: Array) -> JointCommand:
@@ -211,6 +213,8 @@ class Actuators:
         """Return exp(−h/T), the share of an effort after h [s], 0 if T = 0; (n_joints,)."""
         lags = self.time_constant > 0.0
         return np.where(lags, np.exp(-h / np.where(lags, self.time_constant, 1.0)), 0.0)
+
+    __repr__ = one_line
 
 
 def quantities() -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contact_sim.errors import RobotDescriptionError
+from contact_sim.errors import RobotDescriptionError, folded
 from contact_sim.robot._collision_pairs import Solid
 from contact_sim.robot._contact_points import Sphere
 from contact_sim.robot._files import share_folders, share_path
@@ -222,7 +222,7 @@ def default_robot() -> str:
 
 def in_catalogue(name: object) -> bool:
     """Return whether this is the name of a robot or of a system of the textbook."""
-    return isinstance(name, str) and name in CATALOGUE
+    return isinstance(name, str) and any(folded(name) == folded(known) for known in CATALOGUE)
 
 
 def robot_file(entry: CatalogueEntry, path: str) -> Path:

@@ -24,7 +24,7 @@ import pinocchio as pin
 
 from contact_sim._types import Array, Indices
 from contact_sim._validation import as_tuple, check_unique, checked_fields, whole
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName, one_line, shown
 from contact_sim.robot._contact_points import (
     RIM,
     SIGNS,
@@ -124,6 +124,8 @@ class Solid:
     def placement(self) -> pin.SE3:
         """Placement in the frame of the joint."""
         return pin.SE3(np.array(self.rotation).reshape(3, 3), np.array(self.centre))
+
+    __repr__ = one_line
 
 
 @checked_fields

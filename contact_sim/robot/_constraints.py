@@ -18,7 +18,15 @@ import scipy
 
 from contact_sim._types import Array, IndexArray
 from contact_sim._validation import as_tuple, finite, number_within, real_array
-from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type, shown
+from contact_sim.errors import (
+    InvalidInput,
+    RobotDescriptionError,
+    UnknownName,
+    of_type,
+    one_line,
+    shown,
+    summary,
+)
 from contact_sim.robot._coordinates import PositionLimit, find_frame, moving_dofs
 from contact_sim.robot._urdf import number, vector
 
@@ -290,6 +298,8 @@ class Holonomic(_Positional):
                 raise InvalidInput(f'{self._what(name)}: expected a function of q')
         if of_type(self._what('rows'), self.rows, int) < 1:
             raise InvalidInput(f'{self._what("rows")} = {self.rows}: expected at least 1')
+
+    __repr__ = one_line
 
 
 def checked_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
@@ -589,6 +599,9 @@ class ClosedLoops:
         ends = [data.oMi[joint] * at for pair in self._ends for joint, at in pair]
         place = np.array([end.translation for end in ends]).reshape(-1, 2, 3)
         return place, np.array([end.rotation for end in ends]).reshape(-1, 2, 3, 3)
+
+    def __repr__(self) -> str:
+        return summary(self, constraints=[constraint.name for constraint in self.constraints])
 
 
 def _across(vectors: Array) -> Array:

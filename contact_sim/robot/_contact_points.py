@@ -16,7 +16,7 @@ import scipy
 
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, check_unique, real_array, real_number
-from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
+from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, one_line, shown
 from contact_sim.robot._coordinates import find_frame, frozen, neutral_configuration
 from contact_sim.robot._urdf import (
     child_of,
@@ -68,6 +68,8 @@ class ContactPoint:
             )
         object.__setattr__(self, 'offset', frozen(offset))
         object.__setattr__(self, 'radius', radius)
+
+    __repr__ = one_line
 
 
 # -------------------------------------------------------------------------------------------- feet

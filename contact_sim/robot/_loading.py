@@ -11,8 +11,8 @@ import pinocchio as pin
 
 from contact_sim import _reading
 from contact_sim._types import Array
-from contact_sim._validation import as_tuple, flag
-from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
+from contact_sim._validation import as_tuple, flag, named_keywords
+from contact_sim.errors import InvalidInput, RobotDescriptionError, known_name, shown
 from contact_sim.robot._catalogue import CATALOGUE, CatalogueEntry, robot_file, robots
 from contact_sim.robot._collision_pairs import (
     NO_COLLISIONS,
@@ -41,6 +41,7 @@ from contact_sim.robot._urdf import (
 )
 
 
+@named_keywords
 def load_robot(
     source: str | Path,
     floating_base: bool = True,
@@ -96,7 +97,7 @@ def load_robot(
     flag('check_meshes', check_meshes)
     flag('body_contacts', body_contacts)
     # the URDF: text, tree, checks
-    entry = _entry(source)
+    name, entry = _entry(source)
     file = robot_file(entry, entry.urdf) if entry.urdf else source
     description = read_description(file, entry.corrections, xacro_arguments)
     urdf, place = description.root, description.place
@@ -150,7 +151,7 @@ def load_robot(
             model, description.text, package_dirs, contact_points, standing
         )
     return RobotModel(
-        name=str(source) if entry.urdf else model.name,
+        name=name or model.name,
         pinocchio_model=model,
         joint_names=joint_names,
         contact_points=contact_points,
@@ -187,9 +188,9 @@ def _on_ground(
     return Collisions(solids, grounded=grounded), notes
 
 
-def _entry(source: str | Path) -> CatalogueEntry:
-    """Return the entry of a name of the catalogue, one that states nothing for a file or text."""
-    unnamed = CatalogueEntry(urdf='')
+def _entry(source: str | Path) -> tuple[str, CatalogueEntry]:
+    """Return name and entry in the catalogue; those of a file or text state nothing."""
+    unnamed = '', CatalogueEntry(urdf='')
     if isinstance(source, Path):
         return unnamed
     if not isinstance(source, str) or not source.strip():
@@ -198,9 +199,10 @@ def _entry(source: str | Path) -> CatalogueEntry:
             'URDF text'
         )
     looks_like_file = '/' in source or source.endswith(('.urdf', '.xacro', '.xml'))
-    if not (source in CATALOGUE or is_xml(source) or looks_like_file or os.path.exists(source)):
-        raise UnknownName('robot or file', source, CATALOGUE)
-    return CATALOGUE.get(source, unnamed)
+    if source not in CATALOGUE and (is_xml(source) or looks_like_file or os.path.exists(source)):
+        return unnamed
+    name = known_name('robot or file', source, CATALOGUE)
+    return name, CATALOGUE[name]
 
 
 def _described_poses(

@@ -12,7 +12,7 @@ import pinocchio as pin
 
 from contact_sim._types import Array, IndexArray
 from contact_sim._validation import as_tuple, checked, checked_fields, positive, real_array
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName, one_line, shown
 from contact_sim.robot._actuators import Actuators, Gains, quantities
 from contact_sim.robot._collision_pairs import MOST, Collisions, Solid, ellipsoid_on
 from contact_sim.robot._constraints import UNIVERSE
@@ -380,6 +380,8 @@ class RobotPart:
         """Return the qualified names of this robot without their prefix."""
         prefix = self.prefix
         return tuple(name.removeprefix(prefix) for name in names if name.startswith(prefix))
+
+    __repr__ = one_line
 
 
 def parts_of(robot: RobotModel) -> tuple[RobotPart, ...]:

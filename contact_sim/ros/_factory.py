@@ -14,10 +14,10 @@ from contact_sim.collision._terrain import (
     CylinderGround,
     InclinedPlane,
     Plane,
-    Planes,
     SphereGround,
     Terrain,
     as_terrain,
+    groove,
 )
 from contact_sim.constraints._constraint_rows import (
     KINDS,
@@ -163,13 +163,6 @@ def chosen_terrain(settings: Settings) -> Terrain:
     if ground.type == 'cylinder':
         return CylinderGround(centre, along, ground.radius, ground.hollow)
     return Plane()
-
-
-def groove(angle: float, heading: float) -> Planes:
-    """Return two slopes that fall towards a level line in the direction of `heading` [rad]."""
-    across = (-math.sin(angle) * math.sin(heading), math.sin(angle) * math.cos(heading))
-    up = math.cos(angle)
-    return Planes((((*across, up), 0.0), ((-across[0], -across[1], up), 0.0)))
 
 
 def chosen_contact_model(settings: Settings, name: str = '') -> ContactModel:

@@ -9,17 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from contact_sim.collision._terrain import TERRAINS
+from contact_sim.collision._terrain import terrains
 from contact_sim.constraints._constraint_rows import KINDS
 from contact_sim.contact_models import CONTACT_MODELS, model_names
 from contact_sim.dynamics._integration import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.ros._robots import NOT_SET, RobotParameters
-from contact_sim.terrain._generator import READY_MADE
 from contact_sim.topics._robot_topics import GROUPS, FrameParameters
 from contact_sim.topics._table import PublishRateParameters
 
-GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder', *READY_MADE, 'file')
+GROUNDS = (*terrains(), 'file')
 """Kinds of ground that the node knows."""
 LARGEST_ACTUATOR_NUMBER = 1e9
 """Bound of what an actuator may have."""
@@ -315,7 +314,7 @@ class TrajectoryParameters(Parameters):
         False, '', 'take trajectories of some joints; the others keep their commands', live=True
     )
     interpolate_from_desired_state: bool = parameter(
-        True, '', 'begin where the joints were last told to be; false: where they are', live=True
+        True, '', 'begin at the last commanded position; false: where the joints are', live=True
     )
 
 

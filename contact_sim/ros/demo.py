@@ -32,6 +32,7 @@ from std_msgs.msg import Float64MultiArray, Int16MultiArray
 from std_srvs.srv import SetBool
 from visualization_msgs.msg import MarkerArray
 
+from contact_sim._command_line import one_of, parser_with_examples
 from contact_sim._types import Array
 from contact_sim.contact_models import model_names
 from contact_sim.errors import ContactSimError
@@ -536,12 +537,16 @@ def watched_seconds(text: str) -> float:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo; return 0 only if nothing is wrong with the run."""
-    parser = argparse.ArgumentParser(
-        'python -m contact_sim.ros.demo', description=__doc__.splitlines()[0]
-    )
+    parser = parser_with_examples(
+        'python -m contact_sim.ros.demo', __doc__.splitlines()[0],
+        ('', '--robot anymal_b --demo trot --contact-model sap --seconds 10'),
+    )  # fmt: skip
     parser.add_argument('--robot', default=default_robot(), help='one of ' + ', '.join(robots()))
     parser.add_argument('--demo', default='stance', choices=('stance', 'trot'))
-    parser.add_argument('--contact-model', default='ncp', choices=model_names())
+    parser.add_argument(
+        '--contact-model', default='ncp', type=one_of('contact model', model_names()),
+        metavar='MODEL', help='one of ' + ' '.join(model_names()),
+    )  # fmt: skip
     parser.add_argument(
         '--seconds', type=watched_seconds, default=5.0, help='simulated time to watch'
     )

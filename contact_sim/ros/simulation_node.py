@@ -36,6 +36,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.wait_for_message import wait_for_message
 from rosgraph_msgs.msg import Clock
 
+from contact_sim._command_line import ros_help
 from contact_sim.errors import ContactSimError, shortened
 from contact_sim.parameters import Settings
 from contact_sim.precompile import compiling_meanwhile
@@ -607,9 +608,19 @@ def main(args: list[str] | None = None) -> int:
     return 1 if reason else 0
 
 
+HELP = """Simulate a robot as the ROS 2 node /contact_sim. docs/node.md has its topics,
+docs/parameters.md its parameters; in a ROS workspace: ros2 run contact_sim simulation."""
+EXAMPLES = (
+    '--ros-args -p robot:=go1',
+    '--ros-args -p robot:=anymal_b -p contact.model:=sap -p friction.mu:=0.5',
+    '--ros-args -p urdf_path:=my_robot.urdf -p record:=run.npz -p viewer.port:=8080',
+)
+
+
 def executable() -> None:
     """Run `main` as a process."""
-    leave(main())
+    if not ros_help(sys.argv[1:], 'contact_sim node', HELP, EXAMPLES):
+        leave(main())
 
 
 if __name__ == '__main__':

@@ -12,7 +12,7 @@ import pinocchio as pin
 
 from contact_sim._types import Array, Mask, Vector
 from contact_sim._validation import checked, checked_fields
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName, one_line, shown
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot._collision_pairs import link_names
 from contact_sim.robot._contact_points import Foot, foot_frame
@@ -89,6 +89,8 @@ class ContactValues:
 
     flag: Mask
     """Whether each foot stands, in the order of `robot.feet`, shape (n,)."""
+
+    __repr__ = one_line
 
 
 class Switched(NamedTuple):
@@ -190,6 +192,8 @@ class ContactFlags(Sensor[ContactValues]):
             flag = flag & (drawn >= np.where(dropping, sensing.dropout, 0.0))
         return ContactValues((flag | stuck_on) & ~stuck_off)
 
+    __repr__ = one_line
+
 
 # --- Force and torque sensors
 
@@ -210,6 +214,8 @@ class ForceSensing(Parameters):
     misalignment_deviation: float = spread_of_turn('the sensor, another for each foot')
     latency: int = latency('a sample')
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class ForceValues:
@@ -219,6 +225,8 @@ class ForceValues:
     """Of the ground on the foot [N], shape (n, 3)."""
     torque: Array
     """Of these forces about the origin of the axes [N m], shape (n, 3)."""
+
+    __repr__ = one_line
 
 
 @checked_fields

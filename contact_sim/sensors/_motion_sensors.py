@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from contact_sim._types import Array, Vector
 from contact_sim._validation import as_tuple, check_unique, checked
-from contact_sim.errors import UnknownName
+from contact_sim.errors import UnknownName, one_line
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot._model import RobotModel
 from contact_sim.sensors._robot_view import Report
@@ -63,6 +63,8 @@ class JointValues:
     effort: Array
     """What acted in the step after saturation [N m], or [N], shape (n,); never with errors. 0 of
     joints without a motor."""
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +152,8 @@ class Encoders(Sensor[JointValues]):
         chosen = self._chosen
         return JointValues(position[chosen], velocity[chosen], effort[chosen])
 
+    __repr__ = one_line
+
 
 # --- Inertial sensor
 
@@ -181,6 +185,8 @@ class ImuSensing(Parameters):
     )  # fmt: skip
     latency: int = latency('a sample')
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class ImuValues:
@@ -195,6 +201,8 @@ class ImuValues:
 
     The identity where a sensor does not tell it.
     """
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,3 +322,5 @@ class Imu(Sensor[ImuValues]):
             with_errors(force, step, accel, noise.imu_accel, sensing.accel_resolution),
             true.orientation if sensing.orientation else np.array([0.0, 0.0, 0.0, 1.0]),
         )
+
+    __repr__ = one_line

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.arrays._views import StepData
+from contact_sim.errors import summary
 from contact_sim.robot._several_robots import RobotPart
 from contact_sim.simulation._report import ContactReport, PairReport, StepReport
 
@@ -54,6 +55,9 @@ class PairsView:
         """Return the sum of the normal forces on links [N], as `PairReport.load_on`."""
         return self._whole.load_on(map(self._part.qualified_name, links))
 
+    def __repr__(self) -> str:
+        return summary(self, robot=self._part.name, contacts=len(self))
+
 
 class RecordView:
     """The step data of one robot that sensors read, and the clock."""
@@ -85,6 +89,9 @@ class RecordView:
     def v_start(self) -> Array:
         """Velocity before the step, shape (nv,)."""
         return self._whole.v_start[self._part.v]
+
+    def __repr__(self) -> str:
+        return summary(self, robot=self._part.name)
 
 
 class RobotView:
@@ -132,6 +139,9 @@ class RobotView:
     def pairs(self) -> PairsView:
         """Contacts of the robot with other bodies."""
         return PairsView(self._whole.pairs, self._part)
+
+    def __repr__(self) -> str:
+        return summary(self, robot=self._part.name, time=self.time)
 
 
 @lru_cache

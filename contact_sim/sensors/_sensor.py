@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from contact_sim._types import Array, Vector
 from contact_sim._validation import checked, whole
-from contact_sim.errors import InvalidInput, of_type, shown
+from contact_sim.errors import InvalidInput, of_type, one_line, shown, summary
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot import _coordinates as of_model
 from contact_sim.robot._model import RobotModel
@@ -103,6 +103,8 @@ class Reading(Generic[Values]):
     """True values at `time`."""
     variance: Mapping[str, Array]
     """`Sensor.variance`: of `measured` about the true values at `sampled`."""
+
+    __repr__ = one_line
 
 
 class Sample(NamedTuple):
@@ -196,6 +198,9 @@ class DelayedSensor(Generic[Values]):
             truth=self.sensor.truth(report),
             variance=self.sensor.variance,
         )
+
+    def __repr__(self) -> str:
+        return summary(self, sensor=self.sensor)
 
 
 # --- White noise, quantisation, and the variance they add up to

@@ -11,6 +11,7 @@ from contact_sim.simulation._report import (
 )
 from contact_sim.simulation._simulator import Simulator, StepObserver
 from contact_sim.simulation._state import Snapshot
+from contact_sim.simulation._trajectory import Trajectory, TrajectoryFailure
 from contact_sim.simulation._worlds import Rollout, Worlds
 
 __all__ = [
@@ -25,5 +26,7 @@ __all__ = [
     'StepContext',
     'StepObserver',
     'StepReport',
+    'Trajectory',
+    'TrajectoryFailure',
     'Worlds',
 ]

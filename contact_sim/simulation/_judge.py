@@ -7,8 +7,13 @@ contact problem once more.
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contact_sim._types import Array
+from contact_sim._validation import real_array
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, integers, matrix, vector
 from contact_sim.contact_models._stages import JOINT_PD, MAX_TURN, gather_problem
@@ -170,6 +175,81 @@ def refusal_of(work: Workspace, robot: RobotModel, contact_model: str) -> str:
     )
 
 
+def controller_limit(
+    effort: Callable[[float, Array, Array], ArrayLike],
+    state: tuple[float, Array, Array],
+    robot: RobotModel,
+    h: float,
+) -> str:
+    """Return how small a time step the gains of a controller need, '' where h is small enough.
+
+    Its gains are the changes of the efforts with positions and speeds of their own joints.
+
+    Args:
+        effort: the controller, a function of time [s], q (nq,) and v (nv,).
+        state: time, q and v at which it is asked; its answers are not used otherwise.
+        robot: what it controls.
+        h: time step [s].
+    """
+    time, q, v = state
+    positions, n = robot.joint_positions(q), robot.n_joints
+    kp, kd = np.zeros(n), np.zeros(n)
+    try:
+        middle = real_array('effort', effort(time, q, v))
+        for j, dof in enumerate(robot.joint_velocity_index):
+            moved, faster = positions.copy(), v.copy()
+            moved[j] += PROBE
+            faster[dof] += PROBE
+            at = real_array('effort', effort(time, robot.with_joint_positions(q, moved), v))
+            kp[j] = max(float(middle[j] - at[j]) / PROBE, 0.0)
+            at = real_array('effort', effort(time, q, faster))
+            kd[j] = max(float(middle[j] - at[j]) / PROBE, 0.0)
+    except Exception:  # whatever a controller raises that is asked once more
+        return ''
+    mobility = joint_mobility(robot.pinocchio_model, robot.joint_velocity_index, q, robot.loops)
+    limit = largest_time_step(mobility, kp, kd)
+    if not h > limit:
+        return ''
+    return (
+        f'PD gains of the controller: up to k_p = {kp.max():.3g} N m/rad and k_d = {kd.max():.3g} '
+        f'N m s/rad are stable below a time_step of {limit:.2g} s, which is {h:.2g} s here: '
+        'smaller gains, or a smaller time_step'
+    )
+
+
+PROBE = 1e-4
+"""Change of a position [rad] and of a speed [rad/s] with which a controller is asked."""
+MOVING = 1.0
+"""Joint speed from which on efforts say how strongly a controller answers it [rad/s, m/s]."""
+STRONGEST_FEEDBACK = 2.0
+"""h b/m from which on efforts −b v that hold for a step make v grow."""
+
+
+def feedback_limit(work: Workspace, robot: RobotModel) -> list[str]:
+    """Return the limit that efforts against the joint speeds crossed, as those of PD gains.
+
+    A mode of the joints that grows with alternating signs has efforts τ = −b v with h b/m > 2,
+    whatever share of b are k_d and h k_p. The efforts are those that are commanded, before limits.
+    """
+    data, h = work.data, float(work.data.time_step[0])
+    joints = robot.joint_velocity_index
+    speed, effort = data.v[joints], work.command
+    moving = (np.abs(speed) > MOVING) & (speed * effort < 0.0)
+    if not moving.any():
+        return []
+    gain = np.where(moving, -effort / np.where(moving, speed, 1.0), 0.0)
+    mobility = joint_mobility(robot.pinocchio_model, joints, data.q, robot.loops)
+    _, number = stability_number(mobility, np.zeros(len(gain)), gain, h)
+    if not number > STRONGEST_FEEDBACK:
+        return []
+    name = robot.joint_names[int(gain.argmax())]
+    return [
+        f'the efforts answer joint speeds with up to {gain.max():.3g} N m s/rad (joint {name!r}), '
+        f'as PD gains that are too large for this time step: h k_d/m = {number:.3g}, stable below '
+        f'2: smaller gains or a time_step below {STRONGEST_FEEDBACK * h / number:.2g} s'
+    ]
+
+
 def crossed_limits(work: Workspace, robot: RobotModel) -> str:
     """Return the limits that the last motion crossed, each with its figure and what helps.
 
@@ -192,6 +272,13 @@ def crossed_limits(work: Workspace, robot: RobotModel) -> str:
                 f'explicit joint PD: h² k_p/m + 2 h k_d/m = {a:.3g} + {2.0 * b:.3g}, stable below '
                 f'4: smaller gains or a time_step below {largest_time_step(mobility, kp, kd):.2g} '
                 's'
+            )
+    elif work.control[0] != JOINT_PD:
+        texts += feedback_limit(work, robot)
+        if h > robot.gains_time_step:
+            texts.append(
+                f'joint PD with robot.default_gains is stable below {robot.gains_time_step:.2g} '
+                f's, the time step is {h:.2g} s'
             )
     since, turn = work.fast
     if turn == 0.0 or since > time:  # the state was set, or became so, with the last step

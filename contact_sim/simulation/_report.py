@@ -21,7 +21,7 @@ from contact_sim.collision._contact_slots import CONTACTS, NO_FEATURE, pair_of
 from contact_sim.constraints._constraint_rows import ConstraintTable
 from contact_sim.dynamics._rigid_body import PinocchioTerms, place_bodies
 from contact_sim.dynamics._vectors import add, cross, put, scaled, sub, vec
-from contact_sim.errors import UnknownName
+from contact_sim.errors import LONGEST_SUMMARY, UnknownName, one_line, shortened, summary
 from contact_sim.robot._collision_pairs import Collisions, link_names
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._contact_points import foot_frame, link_of
@@ -60,6 +60,9 @@ class StepContext:
         self.on_ground['contact_moment'] = self.places['contact_moment']
         self._front = self._judge.numbers[0, : self.sizes.length]
         self._residuals = np.zeros(len(Residuals._fields))
+
+    def __repr__(self) -> str:
+        return summary(self, contacts=len(self.names), constraints=len(self.table.constraints))
 
     def residuals(self, buffer: Array) -> Residuals:
         """Return the residuals of the step in `buffer`."""
@@ -239,9 +242,86 @@ class StepReport:
         """
         self._context.write_residuals(self._buffer, out)
 
+    def __repr__(self) -> str:
+        contacts = self.contacts
+        loaded = [
+            name for name, n in zip(contacts.names, contacts.normal_force, strict=True) if n > 0.0
+        ]
+        force = contacts.normal_force.sum() + self.pairs.normal_force[self.pairs.on_ground].sum()
+        return shortened(
+            f'StepReport(t = {self.time:g} s, {self.solver.status.name.lower()} in '
+            f'{self.solver.iterations} iterations, contacts {", ".join(loaded) or "none"}, '
+            f'normal forces of {force:.4g} N)',
+            LONGEST_SUMMARY,
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return a sentence for each contact that carried load: part, mode, force, place."""
+        contacts, pairs, texts = self.contacts, self.pairs, []
+        bodies = [
+            f'{first} on {"the ground" if second == "ground" else second}'
+            for first, second in pairs.names
+        ]
+        for table, names in ((contacts, contacts.names), (pairs, bodies)):
+            for k in np.flatnonzero(table.normal_force > 0.0):
+                slips = table.mode[k] == SLIP
+                tangential = np.sqrt(
+                    max(float(table.force[k] @ table.force[k]) - table.normal_force[k] ** 2, 0.0)
+                )
+                what = f'slips at {table.slip_speed[k]:.3g} m/s' if slips else 'sticks'
+                x, y, z = table.position[k]
+                texts.append(
+                    f'{names[k]} {what} with {table.normal_force[k]:.3g} N normal, '
+                    f'{tangential:.3g} N tangential force, at ({x:.3f}, {y:.3f}, {z:.3f}) m'
+                )
+        return tuple(texts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as numbers, texts, lists and dictionaries, as JSON has them.
+
+        Keys: time [s], q, v, acceleration, effort [N m], `contacts` and `feet` by name, `pairs`
+        (contacts between bodies) as a list, `constraints` by name, `solver`, `residuals`. Units
+        and axes are those of the attributes of the same names.
+        """
+        contacts, feet, pairs, solver = self.contacts, self.feet, self.pairs, self.solver
+        arrays = ('q', 'v', 'acceleration', 'effort')
+        fields = ('force', 'position', 'normal', 'gap', 'velocity', 'slip_speed', 'friction')
+        return {
+            'time': self.time,
+            **{name: getattr(self, name).tolist() for name in arrays},
+            'contacts': dict(zip(contacts.names, _rows(contacts, fields), strict=True)),
+            'feet': dict(
+                zip(feet.names, _rows(feet, ('force', 'torque', 'gap', 'slip_speed')), strict=True)
+            ),
+            'pairs': [
+                {'bodies': list(names), **row}
+                for names, row in zip(pairs.names, _rows(pairs, fields), strict=True)
+            ],
+            'constraints': {
+                name: {'force': state.force.tolist(), 'error': state.error.tolist()}
+                for name, state in self.constraints.items()
+            },
+            'solver': {
+                'status': solver.status.name.lower(), 'iterations': solver.iterations,
+                'residual': solver.residual, 'converged': solver.converged,
+            },
+            'residuals': self.residuals._asdict(),
+        }  # fmt: skip
+
     def read(self) -> None:
         """Evaluate all compiled quantities once, so that their functions are compiled."""
         _ = self.residuals, self.problem, self.feet.force
+
+
+MODES = {OPEN: 'open', STICK: 'stick', SLIP: 'slip'}
+"""Modes of contacts in words."""
+
+
+def _rows(table: Any, fields: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return a dictionary of these fields, and of the mode in words, for each row of a table."""
+    columns = {name: getattr(table, name).tolist() for name in fields}
+    columns['mode'] = [MODES[mode] for mode in table.mode.tolist()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 # --- Contacts with the ground
@@ -294,6 +374,11 @@ class ContactTable(ABC):
     @abstractmethod
     def _field(self, name: str) -> NDArray[Any]:
         """Return the rows of a field of the step data."""
+
+    def __repr__(self) -> str:
+        force, kind = self.normal_force, type(self).__name__
+        loaded = int(np.count_nonzero(force > 0.0))
+        return f'{kind}({len(force)} contacts, {loaded} loaded, {force.sum():.4g} N)'
 
 
 class ContactReport(ContactTable):
@@ -390,6 +475,8 @@ class ContactGroups:
     origin: Array
     """Point about which the torque of each group is taken, axes of that body [m], (n, 3)."""
 
+    __repr__ = one_line
+
 
 def foot_groups(work: Workspace) -> ContactGroups:
     """Return the contacts by foot; torques are about the origins of the frames of the feet."""
@@ -449,6 +536,11 @@ class FootReport:
         values: Callable[[Array, ContactGroups], Array],
     ) -> None:
         self._buffer, self._groups, self._make = buffer, groups, values
+
+    def __repr__(self) -> str:
+        forces = zip(self.names, self.force[:, 2].tolist(), strict=True)
+        listed = ', '.join(f'{name} {force:.4g} N' for name, force in forces)
+        return shortened(f'FootReport(vertical forces: {listed or "none"})', LONGEST_SUMMARY)
 
     @cached_property
     def _values(self) -> Array:
@@ -690,6 +782,9 @@ class ConstraintReport(Mapping[str, ConstraintState]):
             constraint.name: slice(int(row[1]), int(row[1] + row[2]))
             for constraint, row in zip(table.constraints, table.indices, strict=True)
         }
+
+    def __repr__(self) -> str:
+        return summary(self, names=list(self._rows))
 
     def __getitem__(self, name: str) -> ConstraintState:
         """Return a constraint by its name."""

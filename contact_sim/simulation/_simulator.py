@@ -19,10 +19,12 @@ from numpy.typing import ArrayLike
 from contact_sim._types import Array
 from contact_sim._validation import (
     checked,
+    closed_attributes,
     count,
     finite,
     finite_array,
     is_finite,
+    named_keywords,
     number_within,
     positive,
     real_array,
@@ -49,6 +51,7 @@ from contact_sim.errors import (
     NonFiniteState,
     UnknownName,
     of_type,
+    shortened,
     shown,
 )
 from contact_sim.robot._actuators import JointCommand
@@ -61,11 +64,13 @@ from contact_sim.robot._constraints import (
 )
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
-from contact_sim.simulation._judge import refusal_of
+from contact_sim.robot._several_robots import parts_of
+from contact_sim.simulation._judge import controller_limit, refusal_of
 from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._running import announced
 from contact_sim.simulation._shadow import Shadows
-from contact_sim.simulation._state import Snapshot, standing_on
+from contact_sim.simulation._state import Snapshot, cast_rays, placed, standing_on, with_base
+from contact_sim.simulation._trajectory import Trajectory, TrajectoryBuilder, whole_steps
 from contact_sim.step._bilateral_rows import PythonConstraints, project_configuration
 from contact_sim.step._workspace import Workspace
 
@@ -76,6 +81,10 @@ ASSEMBLY_ROUNDS, ASSEMBLED = 100, 1e-12
 MOMENT_COEFFICIENTS = ('torsional_friction', 'rolling_friction')
 SETTINGS = ('gravity', 'time_step', 'springs', *MOMENT_COEFFICIENTS)
 """Fields of the step data that are settings, not state."""
+
+
+RunController = Any
+"""Object with `effort(time, q, v)`, or a function of these; see `Simulator.run`."""
 
 
 class StepObserver(Protocol):
@@ -90,13 +99,33 @@ class StepObserver(Protocol):
         ...
 
 
+READ_ONLY = {
+    'q': 'call reset(q), reset(q, v) or restore(snapshot); in q[2] = ... you set a copy',
+    'v': 'call reset(q, v)',
+    'time': 'call reset(time=...)',
+    'step_count': 'call reset()',
+    'robot': 'make a new Simulator(robot)',
+    'terrain': 'call reset(terrain=...)',
+    'gravity': 'make a new Simulator(robot, gravity=...)',
+    'integrator': 'make a new Simulator(robot, integrator=...)',
+    'model': 'assign contact_model, a name or an instance',
+    'sizes': 'they follow from robot, terrain and constraints',
+    'last_report': 'it is that of the last step',
+    'pairs_left_out': 'it is counted',
+    'given_constraints': 'assign constraints',
+}
+"""Attributes of a Simulator that cannot be assigned, and what to do instead."""
+
+
+@closed_attributes(**READ_ONLY)
 class Simulator:
     """Simulation of a robot on a terrain with a selectable contact model.
 
     Args:
         robot: what moves.
         contact_model: a name (`contact_sim.contact_models()`) or an instance.
-        terrain: a name ('plane', 'inclined_plane'), a Terrain, or what `contact_sim.terrain` has.
+        terrain: a name of `contact_sim.terrains()`, a file (heights, mesh, YAML of a generator), a
+            Terrain, or a description of `contact_sim.terrain`.
         friction: Coulomb coefficient [-]: one number, one per contact point, which holds for all
             contacts it has with the features of the ground, or one per contact. A region of the
             terrain that has a friction of its own replaces it there.
@@ -115,6 +144,7 @@ class Simulator:
         UnknownName: a contact model, terrain, integrator, frame or joint that does not exist.
     """
 
+    @named_keywords
     def __init__(
         self,
         robot: RobotModel,
@@ -129,11 +159,11 @@ class Simulator:
         torsional_friction: float | ArrayLike = 0.0,
         rolling_friction: float | ArrayLike = 0.0,
     ) -> None:
-        self.robot = checked_robot(robot)
+        self._robot = checked_robot(robot)
         self._declared = checked_constraints(  # as the user gave them, some without a place
             (*self.robot.constraints, *checked_constraints(constraints))
         )
-        self.terrain = as_terrain(terrain)
+        self._terrain = as_terrain(terrain)
         h = positive('time_step', time_step, 's')
         start = standing_on(self.robot, self.terrain)
         placed = [with_reference_pose(self.robot, own, start) for own in self._declared]
@@ -177,6 +207,13 @@ class Simulator:
         self._data.buffer[:] = start
         self._stepper.update_contacts()
 
+    def __repr__(self) -> str:
+        loaded = np.count_nonzero(self._data.normal_force > 0.0)
+        return (
+            f'Simulator({self.robot.name!r} on {self.terrain!r}, {self.contact_model}, '
+            f't = {self.time:g} s, h = {self.time_step:g} s, {loaded} contacts loaded)'
+        )
+
     # ---------------------------------------------------------------- the step
 
     def step(
@@ -197,9 +234,12 @@ class Simulator:
         """
         if self._failure is not None:
             raise NonFiniteState(self._failure)
-        command = real_array('effort', effort)
+        try:
+            command = real_array('effort', effort)
+        except InvalidInput as error:
+            raise InvalidInput(f'{error}; {self._effort_form()}') from error
         if command.shape != self._command.shape:
-            raise InvalidInput(f'effort: shape {command.shape}, expected {self._command.shape}')
+            raise InvalidInput(f'effort: shape {command.shape}; {self._effort_form()}')
         self._command[:] = command  # the step itself refuses efforts that are not finite
         if external_wrenches is not None:
             self._push(external_wrenches)
@@ -210,6 +250,15 @@ class Simulator:
         if self._stepper.advance() != READY:
             raise self._refusal()
         return StepReport(self._data.buffer.copy(), self._context)
+
+    def _effort_form(self) -> str:
+        """Return what `effort` has to be, in words."""
+        names = self.robot.joint_names
+        listed = shortened(', '.join(names), 100)
+        return (
+            f'expected {len(names)} numbers [N m] in the order of robot.joint_names ({listed}); '
+            'from a dict: [efforts[name] for name in robot.joint_names]'
+        )
 
     def _observed_step(self, wrenches: Mapping[str, ArrayLike]) -> StepReport:
         """Advance by one step with observers and shadows."""
@@ -319,7 +368,69 @@ class Simulator:
         """Stop calling `observer`."""
         self._observers = tuple(other for other in self._observers if other is not observer)
 
+    @checked
+    def run(
+        self,
+        controller: JointCommand | RunController,
+        seconds: float,
+        period: int = 1,
+        external_wrenches: Mapping[str, ArrayLike] | None = None,
+    ) -> Trajectory:
+        """Advance by `seconds` under a controller; return every step.
+
+        Args:
+            controller: an object with `effort(time, q, v)`, a function of time [s], q (nq,) and v
+                (nv,), both returning joint efforts (n_joints,) [N m] or a JointCommand; or one
+                JointCommand for all steps, such as `contact_sim.robot.holding(...)`.
+            seconds: simulated time, a whole number of steps.
+            period: steps per call of the controller; its efforts or command hold in between.
+            external_wrenches: as of `step`, in every step; not with a JointCommand.
+
+        Raises:
+            InvalidInput: a controller or efforts of another kind, no whole number of steps.
+            NonFiniteState: as `step`; the state is that before the step that failed.
+        """
+        constant = isinstance(controller, JointCommand)
+        act: Any = getattr(controller, 'effort', controller)
+        if not constant and not callable(act):
+            raise InvalidInput(
+                f'controller = {shown(controller)}: expected an object with effort(time, q, v), a '
+                'function (time, q, v) -> efforts, or a JointCommand'
+            )
+        count('period', period)
+        command: Any = controller
+        start = self.time, self.q, self.v
+        builder = TrajectoryBuilder(self.robot, self.terrain, self.sizes)
+        for k in range(whole_steps('seconds', seconds, self.time_step)):
+            if not constant and k % period == 0:
+                command = act(self.time, self.q, self.v)
+            if isinstance(command, JointCommand):
+                if external_wrenches is not None:
+                    raise InvalidInput(
+                        'external_wrenches: unsupported with a JointCommand; return efforts'
+                    )
+                builder.add(self.follow(command, 1))
+                continue
+            try:
+                builder.add(self.step(command, external_wrenches))
+            except NonFiniteState as error:
+                limit = controller_limit(act, start, self.robot, self.time_step * period)
+                if not limit:
+                    raise
+                raise NonFiniteState(f'{error}; {limit}') from error
+        return builder.trajectory()
+
     # ---------------------------------------------------------------- state
+
+    @property
+    def robot(self) -> RobotModel:
+        """What moves."""
+        return self._robot
+
+    @property
+    def terrain(self) -> Terrain:
+        """The ground."""
+        return self._terrain
 
     @property
     def time(self) -> float:
@@ -369,6 +480,81 @@ class Simulator:
         axes = pose[:9].reshape(3, 3).T @ tree.axes[body].T
         return pin.SE3(axes, pose[9:].copy()) * frame.placement
 
+    def contacts(self) -> tuple[str, ...]:
+        """Return a sentence for each contact that carried load in the last step.
+
+        Which part sticks or slips, where, and with what force; numbers are in
+        `last_report.contacts` and `last_report.pairs`.
+        """
+        return self.last_report.sentences()
+
+    @checked
+    def ray_cast(
+        self, origin: ArrayLike, direction: ArrayLike, longest: float = 100.0
+    ) -> float | Array:
+        """Return the distances along rays to the ground [m]; inf where a ray meets none.
+
+        Rays see the ground only, not the robot; they may miss what is thinner than 1 mm. 0 for a
+        ray that begins in the ground.
+
+        Args:
+            origin: where the rays begin [m], world, shape (3,) or (n, 3).
+            direction: of any length, world, shape (3,) or (n, 3).
+            longest: distance up to which they see [m], at most 1000.
+
+        Returns:
+            A number for one origin and one direction, else shape (n,).
+
+        Raises:
+            InvalidInput: other shapes, a direction that is zero.
+        """
+        return cast_rays(self.terrain, origin, direction, longest)
+
+    @checked
+    def random_start(
+        self,
+        seed: int,
+        joints: float = 0.1,
+        tilt: float = 0.1,
+        yaw: float = np.pi,
+        height: float = 0.0,
+        speed: float = 0.0,
+    ) -> tuple[Array, Array]:
+        """Return a random state (q, v) near the standing pose; `reset(*random_start(seed))`.
+
+        All quantities are uniform; the lowest foot is over the ground. The simulation stays as it
+        is. The same seed gives the same state.
+
+        Args:
+            seed: a whole number of at least 0.
+            joints: largest distance of each joint from the standing pose [rad or m]; position
+                limits are kept.
+            tilt: largest roll and pitch of the base [rad].
+            yaw: largest turn of the base about the vertical [rad].
+            height: largest distance of the lowest foot from the ground [m].
+            speed: largest velocity of each coordinate [m/s, rad/s].
+
+        Raises:
+            InvalidInput: a negative number, a pose in which closed loops cannot be closed.
+        """
+        sizes = {'joints': joints, 'tilt': tilt, 'yaw': yaw, 'height': height, 'speed': speed}
+        for name, size in sizes.items():
+            number_within(name, size, np.inf)
+        if seed < 0:
+            raise InvalidInput(f'seed = {seed}: expected a whole number of at least 0')
+        robot, rng = self.robot, np.random.default_rng(seed)
+        q = self.standing_configuration()
+        moved = robot.joint_positions(q) + rng.uniform(-joints, joints, robot.n_joints)
+        limits = robot.lower_position_limit, robot.upper_position_limit
+        q = robot.with_joint_positions(q, np.clip(moved, *limits))
+        q = np.array(self.assembled(q))
+        for part in parts_of(robot):
+            if part.robot.floating_base:
+                turn = np.append(rng.uniform(-tilt, tilt, 2), rng.uniform(-yaw, yaw))
+                gap = float(rng.uniform(0.0, height))
+                q[part.q] = placed(part.robot, self.terrain, q[part.q], gap, turn)
+        return q, rng.uniform(-speed, speed, robot.nv)
+
     def standing_configuration(self, pose: str = 'standing') -> Array:
         """Return the reference pose of the robot with its lowest foot on the terrain, (nq,)."""
         return standing_on(self.robot, self.terrain, pose)
@@ -379,19 +565,35 @@ class Simulator:
         v: ArrayLike | None = None,
         time: float = 0.0,
         terrain: TerrainLike | None = None,
+        *,
+        height: float | None = None,
+        orientation: ArrayLike | None = None,
     ) -> None:
         """Start again from q (nq,), v (nv,) at `time` [s]; default: standing at rest.
 
         On another `terrain`, if given, under the same settings; reports so far stay valid.
 
+        Args:
+            q: configuration; None: the standing pose on the ground.
+            v: velocity; None: at rest.
+            time: [s].
+            terrain: another ground; None: the present one.
+            height: distance of the lowest foot, or of the lowest corner of another link that the
+                ground may touch, from the ground [m]; the base is moved so.
+            orientation: of the base in world, a unit quaternion x y z w or roll, pitch and yaw
+                [rad]; what is lowest then touches the ground, or is at `height`.
+
         Raises:
             InvalidInput: wrong sizes, values that are not finite, a quaternion that is not unit,
-                friction per contact where the new ground has another number of features.
+                friction per contact where the new ground has another number of features; a height
+                or an orientation of a fixed base, one orientation of several robots.
         """
         ground = self.terrain if terrain is None else as_terrain(terrain)
         if q is None:
             q = self.assembled(standing_on(self.robot, ground))
         start = self.robot.checked_configuration(q)
+        if height is not None or orientation is not None:
+            start = with_base(self.robot, ground, start, height, orientation)
         velocity = np.zeros(self.robot.nv) if v is None else self.robot.checked_velocity(v)
         time = finite('time', time)
         table, buffer = self._workspace.table, self._data.buffer.copy()
@@ -452,7 +654,7 @@ class Simulator:
     def _continue_in(self, work: Workspace, terrain: Terrain) -> None:
         """Step in other arrays from now on."""
         self._stepper = self._model.bind(work)
-        self.terrain, self._workspace, self._data = terrain, work, work.data
+        self._terrain, self._workspace, self._data = terrain, work, work.data
         self._context, self._command = StepContext(work), work.command
         self._pushed = bool(work.external.any())  # copied from the arrays so far
         self.shadow = self._shadows.models  # type: ignore[assignment]
@@ -819,7 +1021,10 @@ def with_place_of(holding: Constraint | None, declared: Constraint) -> Constrain
 def checked_robot(robot: object) -> RobotModel:
     """Return the robot, or raise InvalidInput if it is none."""
     if not isinstance(robot, RobotModel):
-        raise InvalidInput(f'robot = {shown(robot)}: expected a RobotModel; see load_robot')
+        source = shown(robot) if isinstance(robot, str) else 'name or path'
+        raise InvalidInput(
+            f'robot = {shown(robot)}: expected a RobotModel, from contact_sim.load_robot({source})'
+        )
     return robot
 
 
@@ -831,13 +1036,17 @@ def per_contact(
     `value` is one number, one per contact or one per contact point.
     """
     nc, points = sizes.nc, sizes.n_candidates
-    numbers = real_array(name, value)
+    lengths = f'{nc}' if nc == points else f'{points} (per contact point) or {nc} (per contact)'
+    try:
+        numbers = real_array(name, value)
+    except InvalidInput as error:
+        raise InvalidInput(
+            f'{name} = {shown(value)}: expected one number, such as 0.8, or a list of {lengths} '
+            'in the order of robot.contact_points'
+        ) from error
     try:
         full = np.broadcast_to(over_features(numbers, sizes), (nc,))
     except ValueError as error:
-        lengths = (
-            f'{nc}' if nc == points else f'{points} (per contact point) or {nc} (per contact)'
-        )
         raise InvalidInput(f'{name} = {shown(value)}: expected one number or {lengths}') from error
     within(name, value, largest)
     return full

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
-from contact_sim._validation import real_array, within
+from contact_sim._validation import finite_array, number_within, real_array, within
 from contact_sim.collision._surface import FACETED, PLANES, STEEP
 from contact_sim.collision._terrain import Terrain
 from contact_sim.contact_models._base import ContactModel
-from contact_sim.errors import InvalidInput, shown
+from contact_sim.errors import InvalidInput, one_line, shown
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import JoinedRobots, parts_of
@@ -58,6 +59,8 @@ class Snapshot:
         within('snapshot: restitution', numbers['restitution'], 1.0)
         within('snapshot: baumgarte', numbers['stabilisation'][0], 1.0)
         within('snapshot: restitution_threshold', numbers['stabilisation'][1], np.inf)
+
+    __repr__ = one_line
 
 
 # --- Standing a robot on a terrain
@@ -127,6 +130,70 @@ def standing_on(
     return q
 
 
+def with_base(
+    robot: RobotModel,
+    terrain: Terrain,
+    q: Array,
+    height: float | None,
+    orientation: ArrayLike | None,
+) -> Array:
+    """Return q (nq,) with the floating bases moved and turned, see `Simulator.reset`."""
+    parts = [part for part in parts_of(robot) if part.robot.floating_base]
+    if not parts:
+        raise InvalidInput(
+            f'height, orientation: the base of robot {shown(robot.name)} is fixed; reset(q) with '
+            'joint positions'
+        )
+    if orientation is not None and len(parts) > 1:
+        raise InvalidInput(
+            f'orientation: {len(parts)} robots have one each; reset(q) with their quaternions'
+        )
+    gap = 0.0 if height is None else number_within('height', height, np.inf)
+    moved = q.copy()
+    for part in parts:
+        moved[part.q] = placed(part.robot, terrain, q[part.q], gap, orientation)
+    return moved
+
+
+def placed(
+    robot: RobotModel, terrain: Terrain, q: Array, height: float, orientation: ArrayLike | None
+) -> Array:
+    """Return q (nq,) of one robot with its lowest sphere `height` [m] over the ground.
+
+    Args:
+        robot: a robot with a floating base.
+        terrain: the ground.
+        q: where its base is along the ground, and its joints.
+        height: distance along the normal of the ground.
+        orientation: quaternion x y z w, or roll, pitch, yaw [rad]; None: as in q.
+    """
+    q = q.copy()
+    if orientation is not None:
+        q[3:7] = quaternion_of(orientation)
+    up = terrain.normals(q[None, :3])[0] if terrain.features == 1 else UP
+    _touch(robot, terrain, q, up, 'given')
+    q[:3] += height * up
+    return q
+
+
+UNIT = 1e-3
+"""Largest distance of the norm of a quaternion that somebody writes from 1."""
+
+
+def quaternion_of(orientation: ArrayLike) -> Array:
+    """Return a unit quaternion x y z w (4,) from one, or from roll, pitch and yaw (3,) [rad]."""
+    numbers = finite_array('orientation', orientation)
+    if numbers.shape == (3,):
+        return np.asarray(pin.Quaternion(pin.rpy.rpyToMatrix(*numbers)).coeffs())
+    norm = float(np.linalg.norm(numbers))
+    if numbers.shape != (4,) or not abs(norm - 1.0) <= UNIT:
+        raise InvalidInput(
+            f'orientation = {shown(orientation)}: expected a unit quaternion (x, y, z, w), or '
+            '(roll, pitch, yaw) in rad'
+        )
+    return np.asarray(numbers / norm)
+
+
 def lift(robot: RobotModel, q: Array, terrain: Terrain, height: float) -> None:
     """Move the floating bases of q (nq,) away from the ground by `height` [m]."""
     for part in parts_of(robot):
@@ -183,3 +250,65 @@ def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) 
         if abs(rise) <= ROUNDING * extent:
             return
     raise InvalidInput(f'robot {robot.name!r} does not fit on {terrain!r} in the pose {pose!r}')
+
+
+# --- Rays
+
+LEAST_ADVANCE = 1e-3
+"""By how much a ray advances at least [m]: one along the ground ends, too."""
+LONGEST_RAY = 1000.0
+"""[m]."""
+BISECTIONS = 60
+
+
+def cast_rays(
+    terrain: Terrain, origin: ArrayLike, direction: ArrayLike, longest: float
+) -> float | Array:
+    """Return the distances along rays to the ground, see `Simulator.ray_cast`.
+
+    Each ray advances by its distance from the ground, which is free of it; where it comes out
+    below, the ground is between its last two places.
+    """
+    longest = number_within('longest', longest, LONGEST_RAY)
+    start, heading = finite_array('origin', origin), finite_array('direction', direction)
+    for name, array in (('origin', start), ('direction', heading)):
+        if array.ndim not in (1, 2) or array.shape[-1] != 3:
+            raise InvalidInput(f'{name}: shape {array.shape}, expected (3,) or (n, 3)')
+    try:
+        start, heading = np.broadcast_arrays(start, heading)
+    except ValueError as error:
+        raise InvalidInput(
+            f'origin, direction: {len(start)} and {len(heading)} rays, expected as many'
+        ) from error
+    single = start.ndim == 1
+    start, heading = np.atleast_2d(start), np.atleast_2d(heading)
+    length = np.linalg.norm(heading, axis=1)
+    if not (length > 0.0).all():
+        raise InvalidInput('direction: expected three numbers, not all zero')
+    heading = heading / length[:, None]
+    reached, before = np.zeros(len(start)), np.zeros(len(start))
+    distance = terrain.signed_distance(start)
+    ways = np.where(distance <= 0.0, 0.0, np.inf)
+    under_way = np.flatnonzero(distance > 0.0)
+    while len(under_way):
+        before[under_way] = reached[under_way]
+        reached[under_way] += np.maximum(distance[under_way], LEAST_ADVANCE)
+        places = start[under_way] + reached[under_way, None] * heading[under_way]
+        distance[under_way] = terrain.signed_distance(places)
+        met = under_way[distance[under_way] <= 0.0]
+        if len(met):
+            ways[met] = _crossing(terrain, start[met], heading[met], before[met], reached[met])
+        under_way = under_way[(distance[under_way] > 0.0) & (reached[under_way] < longest)]
+    ways[ways > longest] = np.inf
+    return float(ways[0]) if single else ways
+
+
+def _crossing(
+    terrain: Terrain, start: Array, heading: Array, outside: Array, inside: Array
+) -> Array:
+    """Return where rays cross the ground between two distances, by bisection [m]."""
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (outside + inside)
+        within = terrain.signed_distance(start + middle[:, None] * heading) <= 0.0
+        outside, inside = np.where(within, outside, middle), np.where(within, middle, inside)
+    return np.asarray(0.5 * (outside + inside))

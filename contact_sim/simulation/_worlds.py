@@ -22,6 +22,7 @@ from contact_sim._validation import (
     LARGEST,
     as_tuple,
     checked,
+    closed_attributes,
     count,
     finite,
     indices,
@@ -36,7 +37,7 @@ from contact_sim.contact_models._base import ContactModel, TimeSteppingModel, re
 from contact_sim.contact_models._stages import DIRECT, JOINT_PD, NOT_FINITE, READY
 from contact_sim.dynamics._integration import integrator_code
 from contact_sim.dynamics._rigid_body import gravity_vector
-from contact_sim.errors import InvalidInput, of_type
+from contact_sim.errors import InvalidInput, of_type, one_line
 from contact_sim.robot._actuators import Actuators, JointCommand
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
@@ -79,7 +80,27 @@ class Rollout:
     effort: Array
     """Joint efforts of the step before, after saturation [N m], shape (T, n, n_joints)."""
 
+    __repr__ = one_line
 
+
+READ_ONLY = {
+    'q': 'call reset(q), reset(q, v), or reset(q, worlds=[...])',
+    'v': 'call reset(q, v)',
+    'time': 'call reset(time=...)',
+    'robot': 'make new Worlds(robot, n)',
+    'n': 'make new Worlds(robot, n)',
+    'running': 'reset(worlds=[...]) lets stopped worlds go on',
+    'stopped': 'reset(worlds=[...]) lets stopped worlds go on',
+    **dict.fromkeys(
+        ('friction', 'restitution', 'contact_model', 'time_step', 'gravity'),
+        'give it to Worlds(robot, n, ...)',
+    ),
+    'terrain': 'call reset(terrain=...)',
+}
+"""Attributes of Worlds that cannot be assigned, and what to do instead."""
+
+
+@closed_attributes(**READ_ONLY)
 class Worlds:
     """Simulation of n worlds of one robot in parallel.
 
@@ -126,7 +147,7 @@ class Worlds:
         torsional_friction: float | ArrayLike = 0.0,
         rolling_friction: float | ArrayLike = 0.0,
     ) -> None:
-        self.robot, self.n = checked_robot(robot), count('n', n)
+        self._robot, self._n = checked_robot(robot), count('n', n)
         self._threads = count('threads', threads or os.cpu_count() or 1)
         try:
             moments = [
@@ -165,6 +186,23 @@ class Worlds:
         with announced(type(self._law).__module__):
             self.reset()
             self._run_chunk(slice(0, 1), 0)
+
+    def __repr__(self) -> str:
+        running, h = int(np.count_nonzero(self.running)), self._template.data.time_step[0]
+        return (
+            f'Worlds({self.n} of {self.robot.name!r}, {self._law.name}, {running} running, '
+            f'h = {h:g} s, {self._threads} threads)'
+        )
+
+    @property
+    def robot(self) -> RobotModel:
+        """What moves in every world."""
+        return self._robot
+
+    @property
+    def n(self) -> int:
+        """Number of worlds."""
+        return self._n
 
     # ---------------------------------------------------------------- arrays, one row per world
 

@@ -29,7 +29,7 @@ from contact_sim._validation import (
     shaped,
 )
 from contact_sim.arrays._fields import MEMORY_NUMBERS, Sizes
-from contact_sim.errors import InvalidInput, shown
+from contact_sim.errors import InvalidInput, one_line, shown
 from contact_sim.solvers._cone_problem import Rows, fill_rho, fill_velocity, natural_map_at
 from contact_sim.solvers._delassus import EVERYWHERE
 from contact_sim.solvers._jit import kernel
@@ -396,6 +396,8 @@ class ContactProblem:
         except Exception as error:  # any exception of NumPy and zipfile for damaged files
             raise InvalidInput(f'{path}: not a saved ContactProblem ({error!r})') from error
 
+    __repr__ = one_line
+
 
 def _delassus(inertia: Array, jacobian: Array) -> Array:
     """Return J M⁻¹ Jᵀ, or raise InvalidInput where M is singular."""
@@ -513,6 +515,8 @@ class ContactSolution:
     impulse: Array
     """On the robot [N s], rows (t1, t2, n) per contact, then the scalar rows, shape (n,)."""
     solver: SolverReport
+
+    __repr__ = one_line
 
 
 # --- The judge: one definition of each residual for all models; no solver grades itself.

@@ -45,7 +45,7 @@ from contact_sim.collision._surface import PLANES, Ground
 from contact_sim.collision._terrain import Terrain, addresses_of, fill_coefficients
 from contact_sim.constraints._constraint_rows import COUNT, constraint_table
 from contact_sim.dynamics._tree import Tree, tree_of
-from contact_sim.errors import InvalidInput, shown
+from contact_sim.errors import InvalidInput, shown, summary
 from contact_sim.robot._collision_pairs import Collisions
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._coordinates import PositionLimit
@@ -394,6 +394,9 @@ class Workspace:
         self.bilateral_owner[:] = np.repeat(np.arange(len(counts)), counts)
         self.bilateral_places[:], self.bilateral_laws[:] = self.table.places, self.table.laws
         self.bilateral[0] = bilateral_task.address
+
+    def __repr__(self) -> str:
+        return summary(self, robot=self.robot.name, contacts=self.sizes.nc)
 
 
 def ground_indices(terrain: Terrain) -> tuple[int, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from numpy.typing import ArrayLike
 
+from contact_sim._command_line import parser_with_examples
 from contact_sim.errors import ContactSimError, InvalidInput
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
@@ -71,7 +71,11 @@ def support_table(robot: RobotModel, q: ArrayLike, feet: Iterable[str | int] | N
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; return 0, or 2 with the reason where the input cannot be used."""
-    parser = argparse.ArgumentParser(prog='python -m contact_sim.support', description=__doc__)
+    parser = parser_with_examples(
+        'python -m contact_sim.support',
+        'Analyse sets of feet: what a robot on them can and cannot control.',
+        ('--robot anymal_b', '--robot go1 --feet FL_foot RR_foot'),
+    )
     parser.add_argument('--robot', default='anymal_b', help='catalogue name, .urdf or .xacro file')
     parser.add_argument('--feet', nargs='*', metavar='FOOT', help='one stance (default: all)')
     parser.add_argument('--pose', default=STANDING, help='reference pose (default: standing)')

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.collision._terrain import TerrainLike, as_terrain
+from contact_sim.errors import one_line
 from contact_sim.robot._model import RobotModel
 from contact_sim.support._generalized_coordinates import require_floating_base
 from contact_sim.support._stance_dynamics import (
@@ -56,6 +57,8 @@ class RigidMotion:
     """Point of the axis nearest to the base origin [m], world, (3,); the origin if it turns not"""
     pitch: float
     """Translation along the axis per radian [m]; inf for a translation."""
+
+    __repr__ = one_line
 
 
 def base_motion(twist: Array, origin: Array, landmarks: dict[str, Array]) -> RigidMotion:
@@ -272,6 +275,8 @@ class Support:
         Negative outside; a robot at rest on level ground falls there. −inf without feet.
         """
         return distance_inside(self.polygon[:, :2], self.centre_of_mass[:2])
+
+    __repr__ = one_line
 
 
 @checked

@@ -31,7 +31,7 @@ from contact_sim.collision._detection import contact_drift as fill_drift
 from contact_sim.collision._surface import Ground
 from contact_sim.collision._terrain import Terrain, TerrainLike, addresses_of, as_terrain
 from contact_sim.dynamics._rigid_body import gravity_vector
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName, one_line, shown
 from contact_sim.robot._contact_points import contact_point_indices
 from contact_sim.robot._coordinates import checked_vector
 from contact_sim.robot._model import RobotModel
@@ -528,6 +528,8 @@ class InverseDynamics:
     residual: Array
     """Residual M v̇ + h − Sᵀτ − Jᵀf, zero in the driven rows [N, N m], shape (nv,)."""
 
+    __repr__ = one_line
+
 
 @checked
 def inverse_dynamics(
@@ -608,6 +610,8 @@ class ImpulseTransfer:
     energy_change_by_contact: float
     """The same as −½ ṙ⁻ᵀ Λ ṙ⁻ with ṙ⁻ = J v⁻ [J]."""
 
+    __repr__ = one_line
+
 
 @checked
 def impulse_transfer(stance: StanceDynamics) -> ImpulseTransfer:
@@ -682,6 +686,8 @@ class Partition:
         inertial = self.inertia_bb @ v_dot[self.base_dofs]
         inertial += self.inertia_bj @ v_dot[self.joint_dofs]
         return np.asarray(inertial + self.nonlinear_effects_b - self.contact_jacobian_b.T @ f)
+
+    __repr__ = one_line
 
 
 @checked

@@ -12,7 +12,7 @@ import numpy as np
 from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, known_name, one_line
 from contact_sim.parameters import Parameters, from_mapping, parameter, required
 from contact_sim.terrain._height_field import MAX_CELLS, HeightField
 from contact_sim.terrain._sub_terrains import (
@@ -79,6 +79,8 @@ class GeneratedTerrain:
     """Name of each sub-terrain, by row and column."""
     difficulty: Array
     """Difficulty of each sub-terrain, from 0 to 1, shape (rows, cols)."""
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,6 +267,8 @@ class TerrainGenerator(Parameters):
             ]
         )
 
+    __repr__ = one_line
+
 
 def _standing_height(ground: GroundPatch, x: float, y: float) -> float:
     """Return the height of the ground under a robot in the middle of a sub-terrain [m]."""
@@ -307,6 +311,8 @@ READY_MADE: dict[str, dict[str, Any]] = {
 """Parameters of the kinds by the name of the ground."""
 SIDE, BORDER = 10.0, 5.0  # side of a patch, and width of the level ground around it [m]
 MESHES = '.stl', '.obj', '.ply', '.gltf', '.glb', '.off', '.dae'
+GROUND_FILES = '.yaml', '.yml', '.npy', '.png', *MESHES
+"""Endings that `ground_from_file` reads."""
 
 
 def ready_made(name: str, difficulty: float = 0.5, seed: int = 0) -> GeneratedTerrain:
@@ -321,8 +327,7 @@ def ready_made(name: str, difficulty: float = 0.5, seed: int = 0) -> GeneratedTe
         UnknownName: a name that is not in READY_MADE.
         InvalidInput: a difficulty outside [0, 1], a negative seed.
     """
-    if name not in READY_MADE:
-        raise UnknownName('ground', name, READY_MADE)
+    name = known_name('ground', name, READY_MADE)
     return TerrainGenerator(
         size=(SIDE, SIDE), border_width=BORDER, difficulty_range=(difficulty, difficulty),
         seed=seed, sub_terrains={name: READY_MADE[name]},

@@ -13,7 +13,7 @@ import scipy
 
 from contact_sim._types import Array
 from contact_sim._validation import checked
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, known_name, shown
 from contact_sim.parameters import Parameters, from_mapping, parameter, required
 from contact_sim.terrain._height_field import HeightField, cells_of
 from contact_sim.terrain._terraces import Interval, Terraces, blocks_on
@@ -494,7 +494,5 @@ def sub_terrain(name: str, values: SubTerrain | Mapping[str, Any] | None = None)
         raise InvalidInput(f'sub-terrain {name!r} = {shown(values)}: expected parameters by name')
     given = dict(values or {})
     kind = given.pop('type', name)
-    known = ALIASES.get(kind, kind)
-    if known not in SUB_TERRAINS:
-        raise UnknownName('sub-terrain', kind, SUB_TERRAINS)
+    known = known_name('sub-terrain', ALIASES.get(kind, kind), SUB_TERRAINS)
     return from_mapping(SUB_TERRAINS[known], given)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim import _reading
 from contact_sim._types import Array, Indices
 from contact_sim._validation import checked, real_array
-from contact_sim.errors import InvalidInput, shown
+from contact_sim.errors import InvalidInput, one_line, shown
 
 MAX_COORDINATE = 1e6  # largest coordinate of ground [m]: nanometres are nothing there
 
@@ -100,6 +100,8 @@ class TriangleMesh:
             return cls(np.asarray(mesh.vertices) * scale, np.asarray(mesh.faces))
         except InvalidInput as error:
             raise InvalidInput(f'{path}: {error}') from error
+
+    __repr__ = one_line
 
 
 @checked

@@ -4,13 +4,14 @@ pytest finds it by itself where contact_sim is installed. Needs no ROS until a f
 """
 
 from contact_sim.control._inverse_dynamics import Controller
+from contact_sim.simulation._trajectory import Trajectory, TrajectoryFailure
 from contact_sim.testing._plugin import (
     lockstep_trial,
     pytest_addoption,
     pytest_runtest_makereport,
     trial,
 )
-from contact_sim.testing._trial import Trajectory, TrajectoryFailure, Trial, recorded_trajectory
+from contact_sim.testing._trial import Trial, recorded_trajectory
 
 __all__ = [
     'Controller',

@@ -26,7 +26,8 @@ from contact_sim.ros._client import TIMEOUT, SimulationClient
 from contact_sim.ros._conversions import seconds, stamp_nanoseconds
 from contact_sim.ros._processes import Process, ros_arguments
 from contact_sim.simulation._running import PushSchedule
-from contact_sim.testing._trial import Trajectory, checked_push, recorded_trajectory, whole_steps
+from contact_sim.simulation._trajectory import Trajectory, whole_steps
+from contact_sim.testing._trial import checked_push, recorded_trajectory
 from contact_sim.topics._table import nanoseconds
 
 # --- The trial

@@ -14,7 +14,8 @@ from contact_sim.errors import ContactSimError
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._simulator import Simulator
-from contact_sim.testing._trial import Trajectory, Trial
+from contact_sim.simulation._trajectory import Trajectory
+from contact_sim.testing._trial import Trial
 
 if TYPE_CHECKING:
     from contact_sim.testing._lockstep_trial import LockstepTrial

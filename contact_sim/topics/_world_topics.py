@@ -21,6 +21,7 @@ from contact_sim.sensors._robot_view import RobotView
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._shadow import ShadowReport
 from contact_sim.simulation._simulator import Simulator
+from contact_sim.simulation._trajectory import velocity_labels
 from contact_sim.solvers._cone_problem import NONFINITE
 from contact_sim.step._problem import STATUSES, SolverStatus
 from contact_sim.support._analysis import Support, analyse_support
@@ -58,7 +59,6 @@ from contact_sim.topics._table import (
     TERRAIN,
     TF,
     TF_STATIC,
-    velocity_labels,
 )
 
 OK, WARN, ERROR = 0, 1, 2

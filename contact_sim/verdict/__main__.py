@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from contact_sim._command_line import one_of, parser_with_examples
 from contact_sim.campaign import SCENARIOS
 from contact_sim.contact_models import model_names
 from contact_sim.errors import ContactSimError
@@ -17,11 +18,17 @@ from contact_sim.verdict._page import subtitle
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
-    result = argparse.ArgumentParser(
-        prog='python -m contact_sim.verdict',
-        description='Run a controller under every contact law, time steps and disturbances, and '
-        'say what decides its outcome: in words, one figure and a page.',
-        epilog='scenarios: ' + '; '.join(f'{x.name}: {x.meaning}' for x in SCENARIOS.values()),
+    scenarios = '\n'.join(f'  {x.name:6} {x.meaning}' for x in SCENARIOS.values())
+    result = parser_with_examples(
+        'python -m contact_sim.verdict',
+        'Run a controller under every contact law, time steps and disturbances, and say what '
+        'decides its outcome: in words, one figure and a page.',
+        (
+            'stance --scenario push --budget 90s',
+            'my_controller.py:Walk --robot my.urdf --scenario trot',
+            'trot --scenario slip --laws ncp sap mujoco --search',
+        ),
+        f'\nscenarios:\n{scenarios}',
     )
     add = result.add_argument
     add(
@@ -35,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     add('--output', type=Path, default=Path('out/verdict'), metavar='DIR')
     add('--search', action='store_true',
         help='look for the smallest disturbance under which it fails')  # fmt: skip
-    add('--laws', nargs='+', metavar='LAW',
+    add('--laws', nargs='+', metavar='LAW', type=one_of('contact model', model_names()),
         help='contact models and presets of engines, default: all that differ, of '
         + ' '.join(model_names()))  # fmt: skip
     add('--factors', nargs='*', metavar='FACTOR',

@@ -25,6 +25,7 @@ import numpy as np
 
 from contact_sim.compare._runs import KEPT
 from contact_sim.contact_models.guarantees import LAWS, LIFTS_OFF, MAY_BREAK
+from contact_sim.errors import one_line
 from contact_sim.verdict._parting import Parting
 from contact_sim.verdict._plan import (
     EXACT,
@@ -176,6 +177,8 @@ class Verdict:
             return 'THE CONTACT LAW: it works only because of an artefact'
         words = CAUSES[self.cause]
         return words[0].upper() + words[1:]
+
+    __repr__ = one_line
 
 
 # --- Rates of the cases

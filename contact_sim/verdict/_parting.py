@@ -12,7 +12,7 @@ import pinocchio as pin
 from contact_sim._validation import checked
 from contact_sim.compare._runs import APART, WELL_INSIDE
 from contact_sim.contact_models.guarantees import LAWS
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, one_line
 from contact_sim.replay import Recording, Timeline
 from contact_sim.simulation._report import StepReport
 
@@ -61,6 +61,8 @@ class Parting:
         if np.isnan(self.matters_time):
             return f'{text}; it never matters.'
         return f'{text}; it matters from t = {self.matters_time:.4f} s on ({self.matters_what}).'
+
+    __repr__ = one_line
 
 
 @checked

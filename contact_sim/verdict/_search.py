@@ -15,7 +15,7 @@ import numpy as np
 
 from contact_sim._types import Array
 from contact_sim.campaign import Trial
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, one_line
 from contact_sim.verdict._plan import Factor, Row
 
 DISTURBANCES = ('push', 'friction', 'delay', 'mass_scale', 'roughness', 'start')
@@ -50,6 +50,8 @@ class Counterexample:
     evaluations: int
     """Runs of the search under this law."""
     recording: Path | None = None
+
+    __repr__ = one_line
 
 
 Evaluate = Callable[[Sequence[Trial]], Sequence[Row]]

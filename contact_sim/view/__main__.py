@@ -14,10 +14,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contact_sim._command_line import one_of, parser_with_examples
 from contact_sim._validation import finite, positive
-from contact_sim.collision._terrain import TerrainLike
+from contact_sim.collision._terrain import TerrainLike, terrains
 from contact_sim.contact_models import model_names
-from contact_sim.errors import ContactSimError, InvalidInput, shown
+from contact_sim.errors import ContactSimError, InvalidInput, folded, shown
 from contact_sim.inspect._inspection import Source, inspect_robot
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.replay._recorder import Recorder
@@ -27,7 +28,7 @@ from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._files import xacro_arguments
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
-from contact_sim.terrain._generator import READY_MADE, ground_from_file, ready_made
+from contact_sim.terrain._generator import READY_MADE, ready_made
 from contact_sim.view._process import (
     NOT_INSTALLED,
     NotServed,
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 PORT = 8080
 FPS = 30.0
-NAMED_GROUNDS = ('plane', 'inclined_plane')
-"""Grounds that `Simulator` knows by name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,7 +73,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def base_parser() -> argparse.ArgumentParser:
     """Return the options of both command lines."""
-    result = argparse.ArgumentParser(prog='python -m contact_sim.view', description=__doc__)
+    result = parser_with_examples(
+        'python -m contact_sim.view', 'Show a simulation or a recording in the browser.',
+        (
+            'go1                                    # press Ctrl-C to end',
+            'go1 --controller trot --velocity 0.3 0 0 --terrain stairs --difficulty 0.2',
+            'my_robot.urdf --model sap --friction 0.5',
+            'go1 --controller my_package.walk:Walk --record run.npz',
+            'run.npz --model sap                    # a recording, and the run under sap',
+            'go1 --save clip.gif --duration 3       # a file, no page',
+        ),
+    )  # fmt: skip
     add = result.add_argument
     add('--port', type=int, default=PORT, help=f'of the page, default {PORT}')
     add('--host', default='localhost', help='name or address at which the page can be reached')
@@ -116,12 +125,12 @@ def warn(text: str) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line of a simulation."""
-    grounds = ', '.join((*NAMED_GROUNDS, *READY_MADE))
+    grounds = ', '.join(terrains())
     result = base_parser()
     add = result.add_argument
     add('robot', nargs='?', default=default_robot(),
         help='robot of the catalogue, URDF or xacro file, or a recording (.npz)')  # fmt: skip
-    add('--model', choices=model_names(), metavar='MODEL',
+    add('--model', type=one_of('contact model', model_names()), metavar='MODEL',
         help='contact model, one of ' + ' '.join(model_names()))  # fmt: skip
     add('--terrain', default='plane', help=f'ground: {grounds}, or a file')
     add('--difficulty', type=float, default=0.5, help='of a ready-made ground, 0 to 1')
@@ -195,10 +204,8 @@ def simulator(options: argparse.Namespace) -> Simulator:
     if result.proposed:
         print(f'feet: {result.why_feet}', file=sys.stderr)
     ground: TerrainLike = options.terrain
-    if options.terrain in READY_MADE:
+    if folded(options.terrain) in READY_MADE:
         ground = ready_made(options.terrain, options.difficulty, options.seed)
-    elif options.terrain not in NAMED_GROUNDS:
-        ground = ground_from_file(options.terrain)
     return Simulator(
         result.robot, options.model or 'ncp', ground, options.friction,
         time_step=options.time_step,
@@ -211,11 +218,11 @@ def simulator(options: argparse.Namespace) -> Simulator:
 def recording_parser() -> argparse.ArgumentParser:
     """Return the command line of a recording."""
     result = base_parser()
-    result.description = 'A recording in the browser: python -m contact_sim.view run.npz.'
+    result.description = 'Show a recording in the browser.'
     add = result.add_argument
     add('recording', type=Path, help='file written with record:=FILE, or by a Recorder')
     names = ' '.join(model_names())
-    add('--model', choices=model_names(), metavar='MODEL',
+    add('--model', type=one_of('contact model', model_names()), metavar='MODEL',
         help=f'the run under another contact model as well, one of {names}')  # fmt: skip
     add('--side-by-side', action='store_true', help='robots beside each other, not superimposed')
     add('--speed', type=float, default=1.0, help='simulated over wall time, default 1')

@@ -24,7 +24,7 @@ from contact_sim._types import Array
 from contact_sim.contact_models import contact_models
 from contact_sim.drawing._body_meshes import Colour
 from contact_sim.drawing._step_shapes import contact_arrows
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, summary
 from contact_sim.simulation._report import StepReport
 from contact_sim.view._process import PERIOD
 from contact_sim.view._scene import LAYERS, ArrowLayer, DragHandle, Scene, SceneOffset
@@ -113,6 +113,9 @@ class Page:
             self._shadows[name].show(contact_arrows(report.contacts)['force'])
         for name in self._shadows.keys() - displayed.shadows.keys():
             self._shadows.pop(name).remove()
+
+    def __repr__(self) -> str:
+        return summary(self, robot=self._session.robot.name)
 
 
 def keep_drawing(

@@ -30,7 +30,7 @@ from PIL import Image
 from contact_sim._types import Array
 from contact_sim._validation import checked, count, positive
 from contact_sim.collision._terrain import Terrain
-from contact_sim.errors import InvalidInput, shown
+from contact_sim.errors import InvalidInput, shown, summary
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.view._process import TOKEN, guarded_server
@@ -359,3 +359,6 @@ class MovingScene:
             f'<iframe srcdoc="{html.escape(self.page())}" loading="lazy" width="100%" '
             f'height="{self._height}" style="border: 0" title="moving scene"></iframe>'
         )
+
+    def __repr__(self) -> str:
+        return summary(self, robot=self._robot.name)

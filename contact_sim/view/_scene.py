@@ -42,7 +42,7 @@ from contact_sim.drawing._step_shapes import (
     push_arrows,
     turned_to,
 )
-from contact_sim.errors import UnknownName
+from contact_sim.errors import UnknownName, summary
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import parts_of
@@ -201,6 +201,9 @@ class Scene:
             ),
             'pushes': show_pushes,
         }
+
+    def __repr__(self) -> str:
+        return summary(self, robot=self._robot.name, layers=list(self._layers))
 
 
 # ------------------------------------------------ a step
@@ -407,6 +410,9 @@ class Switches(MutableMapping[str, bool]):
         if name not in self._nodes:
             raise UnknownName('layer', name, self._nodes)
         return self._nodes[name]
+
+    def __repr__(self) -> str:
+        return summary(self, **dict(self))
 
 
 class ArrowLayer:

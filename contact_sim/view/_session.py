@@ -42,7 +42,7 @@ from contact_sim.control._inverse_dynamics import (
 )
 from contact_sim.control._stance import BaseMotion, Stance
 from contact_sim.control._trot import Trot
-from contact_sim.errors import InvalidInput, NonFiniteState, UnknownName, shown
+from contact_sim.errors import InvalidInput, NonFiniteState, UnknownName, one_line, shown, summary
 from contact_sim.robot._actuators import holding
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
@@ -144,6 +144,8 @@ class Capabilities:
     fixed: frozenset[str] = frozenset()
     """Fields of `Settings` that this session cannot change."""
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class DisplayedStep:
@@ -160,6 +162,8 @@ class DisplayedStep:
     """Simulated over wall time in the last second [-]."""
     failure: str = ''
     """Why the simulation is stopped until a reset; '' while it is not."""
+
+    __repr__ = one_line
 
 
 # ------------------------------------------------ the session
@@ -350,6 +354,9 @@ class Session(ABC):
     def set_velocity(self, forward: float, sideways: float, turn: float) -> None:
         """Command a velocity [m/s], [m/s], [rad/s]; controllers with a velocity follow it."""
 
+    def __repr__(self) -> str:
+        return summary(self)
+
 
 # ------------------------------------------------ controllers that a page can start
 
@@ -380,6 +387,9 @@ class Running:
         """Command forward and sideways velocity [m/s] and turn [rad/s]."""
         if hasattr(self._controller, 'velocity'):
             self._controller.velocity = velocity
+
+    def __repr__(self) -> str:
+        return summary(self, controller=type(self._controller).__name__)
 
 
 class Motions:
@@ -437,6 +447,9 @@ class Motions:
             return command.effort_at(position, velocity, robot.continuous_joints)
 
         return Running(hold)
+
+    def __repr__(self) -> str:
+        return summary(self, names=self.names)
 
 
 def own_controller(place: str) -> tuple[str, Maker]:
@@ -658,6 +671,9 @@ class LiveSession(Session):
     def _on_set_velocity(self, forward: float, sideways: float, turn: float) -> None:
         self._velocity = forward, sideways, turn
         self._run.controller.follow(self._velocity)
+
+    def __repr__(self) -> str:
+        return summary(self, simulation=self._sim)
 
 
 class SimulationThread:

@@ -11,6 +11,8 @@ import pytest
 from launch_files import launch_module, node_parameters
 from markdown_pages import ROOT
 
+from contact_sim.__main__ import COMMANDS
+
 OTHERS = {
     'apt-get', 'cd', 'cp', 'colcon', 'curl', 'docker', 'export', 'git', 'ls', 'mkdir', 'pixi',
     'pytest', 'rosdep', 'source', 'sudo', 'unzip', 'rviz2', 'plotjuggler', 'xdg-open',
@@ -50,6 +52,8 @@ def complaint(command):
         return pip_complaint(words)
     if program == 'ros2':
         return ros2_complaint(words)
+    if program == 'contact_sim':
+        return command_complaint(words)
     if program in OTHERS:
         return None
     ours = ros2_complaint(['run', 'contact_sim', *command])
@@ -87,6 +91,19 @@ def python_complaint(words):
         except SystemExit as error:
             return f'{name} ends with {error.code}'
     return f'{name} parses no arguments'
+
+
+def command_complaint(words):
+    """Parse the command line of a command of the package."""
+    if not words:
+        return None
+    if words[0] not in COMMANDS:
+        return f'contact_sim has no command {words[0]}'
+    module = COMMANDS[words[0]].module
+    if '--ros-args' in words:
+        executable = {'node': 'simulation'}.get(words[0], f'{words[0]}_controller')
+        return ros2_complaint(['run', 'contact_sim', executable, *words[1:]])
+    return python_complaint(['-m', module, *words[1:]])
 
 
 def file_of(module):
@@ -141,7 +158,7 @@ def ros2_complaint(words):
         wrong = [word for word in rest[2:] if word.partition(':=')[0] not in arguments]
         return f'{rest[1]} has no argument {wrong}' if wrong else None
     if verb == 'run' and ours:
-        if not re.search(rf"^            '{rest[1]} = ", setup_text(), re.MULTILINE):
+        if not (ROOT / 'scripts' / rest[1]).is_file():
             return f'no executable {rest[1]}'
         given = [rest[k + 1] for k, word in enumerate(rest) if word == '-p']
         names = [word.partition(':=')[0] for word in given] if rest[1] == 'simulation' else []

@@ -44,6 +44,6 @@ def test_an_unknown_name_is_told_with_the_nearest():
     with pytest.raises(UnknownName) as caught:
         from_mapping(Step, {'hight': 1.0})
     assert str(caught.value) == (
-        "unknown parameter of Step 'hight'; known: height, limit, range; did you mean 'height'?"
+        "unknown parameter of Step 'hight'; known: height, range, limit; did you mean 'height'?"
     )
     assert 'mean' not in str(UnknownName('step', 'xyz', ['height']))

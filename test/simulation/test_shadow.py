@@ -172,7 +172,7 @@ def test_shadows_can_be_taken_away():
 @pytest.mark.parametrize(
     ('models', 'error', 'words'),
     [
-        (['nosuch'], UnknownName, "'nosuch'; known: anitescu"),
+        (['nosuch'], UnknownName, "'nosuch'; known: null_space"),
         (['sap', Sap(stiffness=1e6)], InvalidInput, 'sap.*only once'),
         ('sap', InvalidInput, "'sap': expected a list"),
         (3, InvalidInput, 'expected a list'),

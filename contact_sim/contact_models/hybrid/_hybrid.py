@@ -32,7 +32,12 @@ from contact_sim._types import Array
 from contact_sim._validation import is_finite
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, matrix, vector
-from contact_sim.contact_models._base import Stepper, TimeStepping, project_python_constraints
+from contact_sim.contact_models._base import (
+    Stepper,
+    TimeStepping,
+    model_summary,
+    project_python_constraints,
+)
 from contact_sim.contact_models._impact_sequence import SEQUENTIAL, multiple_impacts_parameter
 from contact_sim.contact_models._ncp import Ncp
 from contact_sim.contact_models._stages import READY, entry_of
@@ -135,6 +140,9 @@ class Hybrid:
         h = float(workspace.data.time_step[0])
         fallback = TimeStepping(workspace, ncp.compiled.advance, ncp.settings(h))
         return EventDriven(workspace, fallback, self.parameters)
+
+    def __repr__(self) -> str:
+        return model_summary(self)
 
 
 # --- The event-driven step.

@@ -21,6 +21,7 @@ import numpy as np
 import pinocchio as pin
 from sensor_msgs.msg import JointState
 
+from contact_sim._command_line import ros_help
 from contact_sim._types import Array
 from contact_sim.control._inverse_dynamics import can_move_its_feet
 from contact_sim.control._stance import BaseGains, BaseMotion, Stance
@@ -115,6 +116,10 @@ class StanceController(ControllerNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the controller until it is interrupted; return 1 where it cannot start."""
+    words = sys.argv[1:] if args is None else args
+    examples = ('--ros-args -p robot:=go1 -p motion:=squat',)
+    if ros_help(words, 'contact_sim stance', str(__doc__), examples):
+        return 0
     return run(StanceController, 'stance_controller', args)
 
 

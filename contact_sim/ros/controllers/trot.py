@@ -16,6 +16,7 @@ import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
 from sensor_msgs.msg import JointState
 
+from contact_sim._command_line import ros_help
 from contact_sim._types import Array
 from contact_sim.control._trot import Trot
 from contact_sim.errors import InvalidInput, SingularLegs
@@ -87,6 +88,9 @@ class TrotController(ControllerNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the controller until it is interrupted; return 1 where it cannot start."""
+    words = sys.argv[1:] if args is None else args
+    if ros_help(words, 'contact_sim trot', str(__doc__), ('--ros-args -p robot:=go1',)):
+        return 0
     return run(TrotController, 'trot_controller', args)
 
 
