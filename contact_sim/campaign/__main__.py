@@ -55,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
     add = result.add_argument
     add('controllers', nargs='*', metavar='CONTROLLER', help='see below')
     add('--robot', nargs='+', default=['go1'], help='catalogue names, URDF or xacro files')
+    add('--feet', nargs='+', default=[], metavar='LINK', help='links that are the feet of --robot')
     add('--scenario', nargs='+', default=['stand'], help='names below, or YAML files')
     add(
         '--models', nargs='+', default=['all'], metavar='MODEL',
@@ -103,7 +104,7 @@ def trials_of(options: argparse.Namespace) -> list[Trial]:
     values: dict[str, Any] = {
         'controller': options.controllers, 'robot': options.robot, 'scenario': options.scenario,
         'contact_model': models, 'time_step': options.time_step, 'seconds': options.seconds,
-        'parameters': tuple(map(_parameter, options.parameter)),
+        'parameters': tuple(map(_parameter, options.parameter)), 'feet': ','.join(options.feet),
     }  # fmt: skip
     drawn = False
     for name in RANGES:

@@ -251,12 +251,12 @@ def batches(trials: Sequence[Trial], size: int, limits: Limits) -> list[list[dic
     known: dict[Any, bool] = {}
     for trial in trials:
         kind = (
-            trial.controller, trial.robot, trial.scenario, trial.contact_model, trial.parameters,
-            trial.roughness > 0.0,
+            trial.controller, trial.robot, trial.feet, trial.scenario, trial.contact_model,
+            trial.parameters, trial.roughness > 0.0,
         )  # fmt: skip
         if kind not in known:
             known[kind] = inspect_trial(trial, limits)
-        shared = (*kind[:4], trial.time_step, trial.seconds) if known[kind] else trial.key
+        shared = (*kind[:5], trial.time_step, trial.seconds) if known[kind] else trial.key
         together.setdefault(shared, []).append(trial)
     return [
         [trial.as_row() for trial in group[first : first + size]]

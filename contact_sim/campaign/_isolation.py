@@ -318,14 +318,14 @@ PR_SET_PDEATHSIG = 1
 
 def warm_up(trial: Trial, warm: set[Any]) -> None:
     """Compile what a trial needs, once for each kind, without code of the user."""
-    kind = trial.robot, trial.contact_model, trial.scenario, trial.roughness > 0.0
+    kind = trial.robot, trial.feet, trial.contact_model, trial.scenario, trial.roughness > 0.0
     if kind in warm:
         return
     warm.add(kind)
     with suppress(ContactSimError):  # the trial itself says what is wrong
         simulator_of(trial)
         if trial.controller in BUILT_IN:
-            load_controller(trial.controller, robot_of(trial.robot), trial.robot)
+            load_controller(trial.controller, robot_of(trial.robot, trial.feet), trial.robot)
 
 
 def inspected(trial: Trial) -> dict[str, Any]:
@@ -333,7 +333,7 @@ def inspected(trial: Trial) -> dict[str, Any]:
     try:
         scenario_of(trial.scenario)
         contact_model_of(trial)
-        load_controller(trial.controller, robot_of(trial.robot), trial.robot)
+        load_controller(trial.controller, robot_of(trial.robot, trial.feet), trial.robot)
     except ContactSimError as error:
         return {'error': str(error), 'batch': False}
     return {'error': '', 'batch': batch_key(trial) is not None}

@@ -105,6 +105,8 @@ class Trial:
     """Size of a random change of the start, over `START` [-], by seed."""
     seed: int = 0
     """Of everything random."""
+    feet: str = ''
+    """Links of the robot that are its feet, separated by commas; '': see `load_robot`."""
 
     def __post_init__(self) -> None:
         positive('Trial.time_step', self.time_step, 's')
@@ -297,11 +299,14 @@ def _lowest_gap(robot: RobotModel, ground: Terrain, q: Array) -> float:
 
 
 @lru_cache(maxsize=8)
-def robot_of(text: str) -> RobotModel:
-    """Return a robot by its name or path, loaded once in each process."""
-    robot = load_robot(text)
+def robot_of(text: str, feet: str = '') -> RobotModel:
+    """Return a robot by its name or path, loaded once in each process; `feet` as in `Trial`."""
+    robot = load_robot(text, feet=[foot.strip() for foot in feet.split(',')] if feet else None)
     if not robot.floating_base or not robot.contact_points:
-        raise InvalidInput(f'robot {robot.name!r}: a trial needs a floating base and feet')
+        raise InvalidInput(
+            f'robot {robot.name!r}: a trial needs a floating base and feet; name the links that '
+            'are its feet (--feet, or feet of a Trial)'
+        )
     return robot
 
 
@@ -345,7 +350,7 @@ class Prepared:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self.scenario = shortened_to(scenario_of(trial.scenario), trial.seconds)
-        self.nominal = robot_of(trial.robot)
+        self.nominal = robot_of(trial.robot, trial.feet)
         self.model = contact_model_of(trial)
         self.robot = self.nominal
         if trial.mass_scale != 1.0:
@@ -529,11 +534,14 @@ def batch_key(trial: Trial) -> tuple[Any, ...] | None:
         flat = trial.roughness == 0.0 and scenario.step_height == 0.0
         if not (flat and isinstance(model, TimeSteppingModel)):
             return None
-        if load_controller(trial.controller, robot_of(trial.robot), trial.robot).batch is None:
+        if (
+            load_controller(trial.controller, robot_of(trial.robot, trial.feet), trial.robot).batch
+            is None
+        ):
             return None
     except ContactSimError:
         return None
-    same = (trial.controller, trial.robot, trial.scenario, trial.contact_model)
+    same = (trial.controller, trial.robot, trial.feet, trial.scenario, trial.contact_model)
     return (*same, trial.time_step, trial.seconds)
 
 

@@ -37,6 +37,9 @@ def parser() -> argparse.ArgumentParser:
         'a ROS program, ros:module or "ros:command line", at 250 Hz "ros@250:command line"',
     )
     add('--robot', default=default_robot(), help='catalogue name, URDF or xacro file')
+    add(
+        '--feet', nargs='+', metavar='LINK', help='links that are its feet, where they are unknown'
+    )
     add('--scenario', default='stand', help=f'{", ".join(SCENARIOS)}, or a YAML file')
     add('--budget', default='5min', metavar='TIME', help='wall time, such as 90s or 5min')
     add('--output', type=Path, default=Path('out/verdict'), metavar='DIR')
@@ -66,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
         found = verdict(
             options.controller, options.robot, options.scenario, options.budget, options.output,
             options.laws, options.factors, options.seeds, options.seconds, options.seed,
-            options.jobs, options.search, lambda line: print(line, flush=True),
+            options.jobs, options.search, lambda line: print(line, flush=True), options.feet,
         )  # fmt: skip
     except ContactSimError as error:
         print(f'contact_sim.verdict: {error}', file=sys.stderr)

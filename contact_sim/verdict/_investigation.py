@@ -112,6 +112,7 @@ def verdict(
     jobs: int | None = None,
     search: bool = False,
     progress: Callable[[str], None] | None = None,
+    feet: Sequence[str] | None = None,
 ) -> Verdict:
     """Return what decides the outcome of a controller: itself, the contact law, or what else.
 
@@ -130,6 +131,7 @@ def verdict(
         jobs: processes; None: one per core.
         search: whether to look for the smallest disturbance under which it fails.
         progress: called with a line of text every few seconds.
+        feet: links that are the feet of the robot; None: those of the catalogue or of its SRDF.
 
     Raises:
         UnknownName: a contact model, robot or scenario that does not exist.
@@ -138,7 +140,7 @@ def verdict(
     """
     return Investigator(
         controller, robot, scenario, seconds_of(budget), output, laws, factors, seeds, seconds,
-        seed, jobs, search, progress,
+        seed, jobs, search, progress, feet,
     ).result()  # fmt: skip
 
 
@@ -157,10 +159,12 @@ def chosen_factors(known: Sequence[Factor], names: Sequence[str] | None) -> tupl
 def command_line(
     controller: str, robot: str, scenario: str, budget: float, laws: Sequence[str] | None,
     factors: Sequence[str] | None, seconds: float | None, seeds: int, seed: int, search: bool,
+    feet: Sequence[str] | None,
 ) -> str:  # fmt: skip
     """Return the command that repeats an investigation."""
     command = ['python', '-m', 'contact_sim.verdict', controller, '--robot', robot,
                '--scenario', scenario, '--budget', f'{budget:g}s']  # fmt: skip
+    command += ['--feet', *feet] if feet else []
     command += ['--laws', *laws] if laws is not None else []
     command += ['--factors', *factors] if factors is not None else []
     command += ['--seconds', f'{seconds:g}'] if seconds is not None else []
@@ -188,6 +192,7 @@ class Investigator:
         jobs: int | None,
         search: bool,
         progress: Callable[[str], None] | None,
+        feet: Sequence[str] | None,
     ) -> None:
         self._begin, self._budget = time.monotonic(), budget
         names = laws_in_order(laws)
@@ -197,7 +202,8 @@ class Investigator:
         for name in names:
             as_contact_model(name)
         chosen = scenario_of(scenario)
-        model = robot_of(robot)
+        links = ','.join(feet or ())
+        model = robot_of(robot, links)
         duration = chosen.seconds if seconds is None else seconds
         jobs = os.cpu_count() or 1 if jobs is None else count('jobs', jobs)
         limit = max(min(SLOWEST * duration, 0.25 * budget), 2.0)
@@ -211,7 +217,7 @@ class Investigator:
                 raise InvalidInput(f"{what} needs {module}: pip install 'contact_sim[verdict]'")
         self._folder = Path(tempfile.mkdtemp(prefix='verdict-') if output is None else output)
         self._make_folder()
-        nominal = Trial(controller, robot, scenario, seconds=seconds, seed=seed)
+        nominal = Trial(controller, robot, scenario, seconds=seconds, seed=seed, feet=links)
         varied = factors_of(nominal, model.total_mass, chosen.friction)
         varied = chosen_factors(varied, factors)
         variants = {
@@ -235,7 +241,7 @@ class Investigator:
         self._page: Path | None = None
         self._asked_delay = False
         command = command_line(
-            controller, robot, scenario, budget, laws, factors, seconds, seeds, seed, search
+            controller, robot, scenario, budget, laws, factors, seconds, seeds, seed, search, feet
         )
         self._about = _page.Investigation(
             controller, model.name, chosen.name, f'{chosen.meaning}; goal: {chosen.goal}',
