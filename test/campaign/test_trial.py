@@ -297,6 +297,19 @@ def test_the_first_quantity_that_leaves_its_band_is_the_reason():
     assert row['saturated_share'] > 0.2
 
 
+def test_a_robot_whose_feet_are_named_is_that_of_the_catalogue(tmp_path):
+    path = tmp_path / 'mine.urdf'
+    path.write_text(robot_of('quadruped').description)
+    refused = run_trial(Trial('hold', robot=str(path), seconds=SHORT))
+    assert refused['outcome'] == 'refused'
+    assert 'name the links that are its feet (--feet' in refused['reason']
+    feet = ', '.join(foot.name for foot in robot_of('quadruped').feet)
+    mine = run_trial(Trial('hold', robot=str(path), seconds=SHORT, feet=feet))
+    other = run_trial(Trial('hold', robot='quadruped', seconds=SHORT))
+    assert mine['success']
+    assert mine['hash'] == other['hash']
+
+
 @pytest.mark.parametrize('delay', [0.0, 0.02])
 def test_commands_that_stay_the_same_are_old(delay):
     # it freezes at 20 ms; with a delay that acts later, and the commands are older by as much
