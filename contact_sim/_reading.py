@@ -158,7 +158,8 @@ def reading(place: object, kind: type[ContactSimError] = InvalidInput) -> Iterat
     except Unreadable as unreadable:
         if issubclass(type(unreadable), kind):
             raise
-        raise kind(str(unreadable)) from unreadable
+        text = str(unreadable)
+        raise kind(text if str(place) in text else f'{place}: {text}') from unreadable
     else:
         return
     raise kind(str(error)) if not isinstance(error, kind) else error
