@@ -104,9 +104,9 @@ def beyond(place: object, what: str, name: str) -> Unreadable:
 
 # --- Blocks that may cost no more than the limits
 
-RESERVE = 8 << 20
+RESERVE = 4 << 20
 """Memory that is kept in a block until it ends [bytes]."""
-SPARE = 32 << 20
+SPARE = 12 << 20
 """What a thread needs that starts inside a block [bytes]."""
 _lock = threading.Lock()
 _blocks = 0
@@ -158,7 +158,8 @@ def reading(place: object, kind: type[ContactSimError] = InvalidInput) -> Iterat
     except Unreadable as unreadable:
         if issubclass(type(unreadable), kind):
             raise
-        raise kind(str(unreadable)) from unreadable
+        text = str(unreadable)
+        raise kind(text if str(place) in text else f'{place}: {text}') from unreadable
     else:
         return
     raise kind(str(error)) if not isinstance(error, kind) else error

@@ -3,7 +3,8 @@
     python test/fuzz/attacks.py [--only NAME] [--limit BYTES] [--patience S]
 
 Each file is read in a child process of its own. The table has the size of the file, the memory
-that the process has added at its peak [getrusage], the time, and the first words of the error.
+that the process has added at its peak and its processor time [getrusage], and the first words of
+the error.
 Exit code 1: a file that took more than twice the limit, was not refused in our words, or hung.
 """
 
@@ -58,6 +59,9 @@ class Outcome:
     peak: float
     """Memory that the process added at most [bytes]."""
     seconds: float
+    """Wall time."""
+    cpu: float
+    """Time of the processor [s]."""
     said: str
     """Class and text of the error, 'accepted', or how the process ended."""
     ours: bool
@@ -221,8 +225,8 @@ def json_header(text: Callable[[float], str], folder: Path, limit: float) -> Pat
 
 
 def many_members(folder: Path, limit: float) -> Path:
-    """A table of contents of two million members."""
-    path, count = folder / 'members.npz', 2_000_000
+    """A table of contents of many members, two million under the default limit."""
+    path, count = folder / 'members.npz', int(limit / 500)
     entry = struct.pack(
         '<4s6H3L5H2L', b'PK\1\2', 20, 20, 0, 0, 0, 0x21, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0
     )
@@ -592,9 +596,9 @@ def attacks() -> list[Attack]:
                read_recording),
         Attack('recording: header of many lists',
                partial(json_header, lambda m: '[' + '[],' * int(m / 60) + '[]]'), read_recording),
-        Attack('recording: two million members', many_members, read_recording),
+        Attack('recording: many members', many_members, read_recording),
         Attack('recording: damaged array', partial(broken_npy, 'a.npz'), read_recording),
-        Attack('steps: two million members', many_members, read_steps),
+        Attack('steps: many members', many_members, read_steps),
         Attack('steps: array of twice the limit', big_member, read_steps),
         Attack('problem: array of twice the limit', big_member, read_problem),
         Attack('heights: damaged array', partial(broken_npy, 'a.npy'), read_heights),
@@ -653,7 +657,7 @@ def measure(attack: Attack, limit: float, patience: float) -> Outcome:
                 os._exit(1)
             os._exit(0)
         if os.waitpid(maker, 0)[1] != 0:
-            return Outcome(attack.name, 0, 0.0, 0.0, 'the file could not be made', False)
+            return Outcome(attack.name, 0, 0.0, 0.0, 0.0, 'the file could not be made', False)
         path = Path(Path(folder, 'path').read_text())
         files = [path] if not path.is_dir() else list(path.iterdir())
         size = sum(file.lstat().st_size for file in files)
@@ -680,9 +684,9 @@ def measure(attack: Attack, limit: float, patience: float) -> Outcome:
         elif not said:
             logs = [p.read_text(errors='replace') for p in Path(folder).rglob('.stderr')]
             said = f'the process ended with status {status}: {"".join(logs)[-2000:]}'
-        return Outcome(
-            attack.name, size, peak, seconds, said, said.startswith(('ours', 'accepted'))
-        )
+        ours = said.startswith(('ours', 'accepted'))
+        cpu = usage.ru_utime + usage.ru_stime
+        return Outcome(attack.name, size, peak, seconds, cpu, said, ours)
 
 
 def _read_in_child(attack: Attack, path: Path, says: int, limit: float, seconds: float) -> None:
@@ -747,7 +751,7 @@ def main() -> int:
         said = ' '.join(outcome.said.split())[:110].replace('|', '/')
         print(
             f'| {outcome.name} | {outcome.size / 1e3:.1f} kB | {outcome.peak / 1e6:.0f} MB | '
-            f'{outcome.seconds:.2f} s | {said} |', flush=True,
+            f'{outcome.cpu:.2f} s | {said} |', flush=True,
         )  # fmt: skip
     print(f'\n{bad} too costly, hanging, or answered in foreign words')
     return 1 if bad else 0

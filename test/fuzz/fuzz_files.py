@@ -42,7 +42,7 @@ period: 0.02
 """
 SRDF = (
     '<robot name="quadruped"><group_state name="standing" group="all">'
-    '<joint name="FL_hip_joint" value="0.1"/></group_state>'
+    '<joint name="LF_HAA" value="0.1"/></group_state>'
     '<end_effector name="f" parent_link="y" group="g"/>'
     '<disable_collisions link1="a" link2="b"/></robot>'
 )

@@ -17,7 +17,7 @@ from contact_sim.errors import ContactSimError
 MEGABYTE = 1e6
 LIMIT = 60 * MEGABYTE
 PATIENCE = 20.0
-SLOW = ('doubling.xacro', 'many nodes', 'DAE folded', 'socket: ', 'device: ')
+SLOW = ('doubling.xacro', 'elements.urdf', 'many nodes', 'DAE folded', 'socket: ', 'device: ')
 """Attacks that run into the limit of seconds, and those that are said as a FIFO is; the script
 tries them."""
 
@@ -248,9 +248,9 @@ def warmed():
 @pytest.mark.parametrize('attack', ATTACKS, ids=lambda attack: attack.name)
 def test_a_hostile_file_costs_at_most_twice_the_limit(attack, warmed):
     outcome = attacks.measure(attack, LIMIT, PATIENCE)
-    assert outcome.said.startswith('ours: ')
+    assert outcome.ours, outcome.said
     assert outcome.peak <= 2.0 * LIMIT
-    assert outcome.seconds < 10.0
+    assert outcome.cpu < 10.0
 
 
 def test_aliases_that_unfold_are_seen_at_once(tmp_path):
