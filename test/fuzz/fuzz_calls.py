@@ -61,8 +61,8 @@ NOWHERE = ('height', 'limit', 'first_beyond')
 
 
 NOT_CALLED = {
-    'arrays', 'collision', 'compare', 'contact_models', 'dynamics', 'robot', 'ros', 'simulation',
-    'solvers', 'step', 'view',
+    'arrays', 'collision', 'compare', 'contact_models', 'dynamics', 'identify', 'reality', 'robot',
+    'ros', 'simulation', 'solvers', 'step', 'view',
 }  # fmt: skip
 """Rooms of programs, and rooms whose types are made by the package and by authors of models.
 
