@@ -242,7 +242,7 @@ class _Run:
         try:
             self._process = Process(
                 words[0] if module else words, ros_arguments(robot) if module else (), domain,
-                Path(self._folder.name, 'output.log'),
+                Path(self._folder.name, 'output.log'), own_group=True,
             )  # fmt: skip
         except OSError as error:
             self._end_node()

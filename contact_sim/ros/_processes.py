@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 DOMAINS = range(10, 101)
@@ -69,7 +70,8 @@ class Process:
     """One node as a process; ends with the `with` block, by its own id.
 
     `program` is a module to run with `python -m`, or a command with its first arguments; variables
-    of `environment` are added to the present ones; without a `log` file the output is shown.
+    of `environment` are added to the present ones; without a `log` file the output is shown. With
+    `own_group` all that it has started ends with it; a Ctrl-C of the terminal does not reach it.
     """
 
     def __init__(
@@ -78,8 +80,9 @@ class Process:
         arguments: Sequence[str] = (),
         environment: dict[str, str] | None = None,
         log: Path | None = None,
+        own_group: bool = False,
     ) -> None:
-        self.log = log
+        self.log, self._own_group = log, own_group
         self._output = log.open('wb') if log else None
         module = isinstance(program, str)
         command = [sys.executable, '-m', str(program)] if module else [*program]
@@ -89,6 +92,7 @@ class Process:
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT if self._output else None,
+            start_new_session=own_group,
         )
 
     @property
@@ -109,6 +113,9 @@ class Process:
             except subprocess.TimeoutExpired:
                 self.handle.kill()
         code = self.handle.wait()
+        if self._own_group:
+            with suppress(ProcessLookupError):  # nothing is left
+                os.killpg(self.handle.pid, signal.SIGKILL)
         if self._output:
             self._output.close()
         return code

@@ -31,6 +31,7 @@ from rclpy.executors import (
     TimeoutException,
 )
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rclpy.wait_for_message import wait_for_message
@@ -101,7 +102,10 @@ class SimulationNode(Node):
     _clock_warning = ''
 
     def __init__(self, **node_options: Any) -> None:
-        super().__init__('contact_sim', **node_options)
+        # it makes the time that others follow: with use_sim_time it would hear its own /clock
+        overrides = node_options.pop('parameter_overrides', None) or ()
+        overrides = [*overrides, Parameter('use_sim_time', value=False)]
+        super().__init__('contact_sim', parameter_overrides=overrides, **node_options)
         self._unique_name = UniqueName(self)
         log = self.get_logger()
 

@@ -1,6 +1,8 @@
 """ROS programs as controllers of trials: in lockstep, repeatable, and with errors that say why."""
 
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -152,6 +154,18 @@ def test_a_program_that_ends_is_an_error_with_what_it_wrote(program):
     row = run_trial(trial(program('endless')))
     assert row['outcome'] == 'controller_error'
     assert 'the program gives up' in row['reason']
+
+
+def test_what_a_program_has_started_ends_with_it(program, tmp_path):
+    child = tmp_path / 'child'
+    answers = program('good', '')
+    row = run_trial(trial(f"ros:bash -c 'sleep 600 & echo $! > {child}; exec {answers}'"))
+    assert row['outcome'] == 'ok', row['reason']
+    number = child.read_text().strip()
+    end = time.monotonic() + 10.0
+    while Path('/proc', number).exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not Path('/proc', number).exists()
 
 
 def test_a_program_that_cannot_be_run_is_named():

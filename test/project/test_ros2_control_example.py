@@ -70,6 +70,30 @@ def test_topics_agree(description):
     ast.parse(launched)
 
 
+def test_beside_a_simulation_the_topics_are_those_of_the_node(description):
+    """Before they are remapped, broadcaster and hardware have different names for theirs."""
+    hardware = ElementTree.fromstring(description).find('ros2_control/hardware')
+    given = {p.get('name'): p.text for p in hardware.findall('param')}
+    launched = ast.parse(text_of('launch/quadruped.launch.py'))
+    (beside,) = [
+        dict(ast.literal_eval(node.value))
+        for node in launched.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == 'BESIDE'
+    ]
+    for name in ('joint_states', 'joint_commands'):
+        assert beside[given[f'{name}_topic']] == name
+    assert beside['joint_states'] != 'joint_states'  # only one publisher may be left on it
+
+
+def test_controllers_that_time_waits_for_are_spawned():
+    manager = parameters_of('controllers.yaml', 'controller_manager')
+    awaited = manager['wait_for_controllers']
+    assert awaited
+    for name in awaited:
+        assert 'type' in manager[name]
+        assert f"'{name}'" in text_of('launch/quadruped.launch.py')
+
+
 def test_an_update_is_an_instant():
     simulation = parameters_of('simulation.yaml', '/**')
     rate = parameters_of('controllers.yaml', 'controller_manager')['update_rate']

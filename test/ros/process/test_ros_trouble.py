@@ -24,7 +24,8 @@ FULL = ['bash', '-c', 'ulimit -f 64; exec "$@"', '-', sys.executable, '-m', SIMU
 def session(tmp_path_factory):
     folder = tmp_path_factory.mktemp('trouble')
     topics = {topic: published_topics(())[topic] for topic in ('/clock', '/diagnostics')}
-    with Session(folder, topics, {'start_paused': True}) as session:
+    parameters = {'start_paused': True, 'use_sim_time': True}  # as for all other nodes
+    with Session(folder, topics, parameters) as session:
         yield session.started()
 
 
@@ -37,6 +38,12 @@ def test_a_second_node_of_the_same_name_says_so_and_ends(session, tmp_path):
     assert reason in line
     assert 'Traceback' not in second.output()
     assert session.pause().success  # the first one goes on
+
+
+def test_the_simulation_does_not_follow_its_own_clock(session):
+    assert session.get('use_sim_time') == [False]
+    info = session.node.get_subscriptions_info_by_topic('/clock')
+    assert {endpoint.node_name for endpoint in info} == {session.node.get_name()}
 
 
 def test_of_two_nodes_that_start_together_one_ends(tmp_path):
