@@ -26,7 +26,7 @@ from contact_sim._types import Array
 from contact_sim._validation import checked, checked_fields, number_within, positive
 from contact_sim.collision._terrain import InclinedPlane, Plane, Terrain, as_terrain
 from contact_sim.compare._scenarios import SCENARIOS as COMPARED
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName, known_name, shown
 from contact_sim.terrain import HeightField, Region, Terraces
 
 # --- A scenario with its goal and its bands
@@ -63,6 +63,8 @@ class Scenario:
     """Of stairs that rise along +x [m]; 0: no stairs."""
     step_depth: float = 0.3
     """Of stairs [m]."""
+    terrain: str = ''
+    """Ground by its name (`contact_sim.terrains()`) or file, in place of slope and stairs."""
     patch: tuple[float, float] = (0.0, 0.0)
     """From and to where along x the ground has `patch_friction` [m]; equal: nowhere."""
     patch_friction: float = 0.2
@@ -109,6 +111,10 @@ class Scenario:
             )
         if self.slope and self.step_height:
             raise InvalidInput('Scenario: stairs on a slope are not supported')
+        if self.terrain and (self.slope or self.step_height):
+            raise InvalidInput(
+                f'Scenario.terrain = {shown(self.terrain)}: not together with slope or step_height'
+            )
 
     @property
     def goal(self) -> str:
@@ -170,10 +176,8 @@ def scenario_of(text: str) -> Scenario:
         UnknownName: a scenario, or a key in the file, that does not exist.
         InvalidInput: a file that cannot be read, a value that is missing or not allowed.
     """
-    if text in SCENARIOS:
-        return SCENARIOS[text]
     if not text.endswith(('.yaml', '.yml')):
-        raise UnknownName('scenario', text, [*SCENARIOS, 'path/to/file.yaml'])
+        return SCENARIOS[known_name('scenario', text, [*SCENARIOS, 'path/to/file.yaml'])]
     path = Path(text)
     try:
         values = _reading.yaml_value(path)
@@ -216,10 +220,17 @@ def ground_of(scenario: Scenario, roughness: float, rng: np.random.Generator) ->
         rng: draws its heights.
 
     Raises:
-        InvalidInput: rough stairs.
+        InvalidInput: rough stairs, a terrain that is rough besides.
+        UnknownName: a terrain that does not exist.
     """
     terrain: Any
-    if scenario.step_height > 0.0:
+    if scenario.terrain:
+        if roughness > 0.0:
+            raise InvalidInput(
+                f'roughness = {roughness:g} m: terrain {scenario.terrain!r} is as it is'
+            )
+        terrain = _named(scenario.terrain)
+    elif scenario.step_height > 0.0:
         if roughness > 0.0:
             raise InvalidInput(
                 f'roughness = {roughness:g} m: rough stairs (scenario {scenario.name!r}) are not '
@@ -235,6 +246,10 @@ def ground_of(scenario: Scenario, roughness: float, rng: np.random.Generator) ->
         region = Region((low, high), (-AREA[1], AREA[1]), scenario.patch_friction)
         terrain = terrain.with_regions([region])
     return terrain  # type: ignore[no-any-return]
+
+
+_named = cache(as_terrain)
+"""One object for all trials on a ground."""
 
 
 @cache

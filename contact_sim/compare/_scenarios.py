@@ -24,7 +24,7 @@ from contact_sim._validation import checked, checked_fields, positive
 from contact_sim.collision._terrain import InclinedPlane, Plane, Terrain
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.control._trot import Trot
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, known_name
 from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._simulator import Simulator
@@ -117,8 +117,7 @@ def scenario_of(name: str, duration: float | None = None) -> Scenario:
         UnknownName: a scenario that does not exist.
         InvalidInput: a duration that is not positive.
     """
-    if name not in SCENARIOS:
-        raise UnknownName('scenario', name, SCENARIOS)
+    name = known_name('scenario', name, SCENARIOS)
     if duration is None:
         return SCENARIOS[name]
     return replace(SCENARIOS[name], duration=duration)

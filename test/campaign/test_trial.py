@@ -33,7 +33,9 @@ from contact_sim.campaign._measures import (
     limits_of,
     support_margin,
 )
+from contact_sim.campaign._scenarios import ground_of
 from contact_sim.campaign._trial import Prepared, robot_of, start_of
+from contact_sim.collision._terrain import as_terrain
 from contact_sim.compare import compare
 from contact_sim.compare import scenario_of as compared
 from contact_sim.contact_models.guarantees import LAWS
@@ -356,6 +358,25 @@ def test_a_patch_of_low_friction_acts_where_it_is():
     (region,) = ground.regions
     assert region.friction == SCENARIOS['slip'].patch_friction
     assert [region.contains(x, 0.0) for x in (0.3, 0.5, 1.1)] == [False, True, False]
+
+
+def test_a_scenario_on_a_ground_by_its_name(tmp_path):
+    path = tmp_path / 'steps.yaml'
+    path.write_text('seconds: 0.01\nterrain: Stairs\n', encoding='utf-8')
+    scenario = scenario_of(str(path))
+    ground = ground_of(scenario, 0.0, np.random.default_rng(0))
+    assert ground.height(0.0, 0.0) == pytest.approx(as_terrain('stairs').height(0.0, 0.0))
+    assert ground.height(0.0, 0.0) > 0.5
+    assert ground_of(scenario, 0.0, np.random.default_rng(1)) is ground
+    with pytest.raises(InvalidInput, match="terrain 'Stairs' is as it is"):
+        ground_of(scenario, 0.01, np.random.default_rng(0))
+    path.write_text('seconds: 0.01\nterrain: stars\n', encoding='utf-8')
+    with pytest.raises(UnknownName, match="did you mean 'stairs'"):
+        ground_of(scenario_of(str(path)), 0.0, np.random.default_rng(0))
+    path.write_text('seconds: 0.01\nterrain: stairs\nslope: 0.1\n', encoding='utf-8')
+    with pytest.raises(InvalidInput, match='not together with slope'):
+        scenario_of(str(path))
+    assert scenario_of('STAND').name == 'stand'
 
 
 def test_a_scenario_from_yaml(tmp_path):

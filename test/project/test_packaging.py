@@ -1,6 +1,7 @@
 """What a ROS workspace gets from `colcon build`, and what pip gets: every file in its place."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ pytest.importorskip('colcon_core', reason='colcon is not installed (extra `colco
 SOURCE = Path(__file__).resolve().parents[2]
 PACKED = (
     *('package.xml', 'setup.py', 'setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE'),
-    *('contact_sim', 'launch', 'config', 'urdf', 'resource'),
+    *('contact_sim', 'launch', 'config', 'urdf', 'resource', 'scripts'),
 )
 EXECUTABLES = ('simulation', 'stance_controller', 'trot_controller')
 
@@ -124,13 +125,13 @@ def test_the_installed_copy_is_what_runs_and_it_finds_its_files(prefix, tmp_path
 
 
 def test_executables_load_their_entry_points(prefix, tmp_path):
-    """Loaded, not started: everything up to the call of main, with the installed copy."""
+    """Loaded, not started: what they import, from the installed copy."""
     pytest.importorskip('rclpy', reason='the executables need ROS')
-    script = 'import runpy\n'
+    script = ''
     for name in EXECUTABLES:
-        path = prefix / 'lib' / 'contact_sim' / name
-        script += f"load = runpy.run_path({str(path)!r})['load_entry_point']\n" + (
-            f"print(load('contact-sim', 'console_scripts', '{name}').__code__.co_filename)\n"
+        text = (prefix / 'lib' / 'contact_sim' / name).read_text(encoding='utf-8')
+        script += re.search(r'^from .* import (\w+)$', text, re.MULTILINE).expand(
+            r'\g<0>\nprint(\g<1>.__code__.co_filename)\n'
         )
     result = run([sys.executable, '-c', script], tmp_path, **installed_environment(prefix))
     assert result.returncode == 0, result.stderr

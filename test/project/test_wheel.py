@@ -19,6 +19,7 @@ VERSION = ElementTree.parse(SOURCE / 'package.xml').findtext('version')
 TOP = ('package.xml', 'setup.py', 'setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE')
 SHARED = ('launch', 'config', 'urdf')
 EXECUTABLES = ('simulation', 'stance_controller', 'trot_controller')
+SCRIPTS = {f'scripts/{name}' for name in EXECUTABLES}
 DATA = f'contact_sim-{VERSION}.data/data/share'
 
 pytestmark = pytest.mark.skipif(
@@ -63,7 +64,8 @@ def sdist(tmp_path_factory):
     """Return the sdist of a checkout, which has tests and benchmarks besides."""
     tree, into = tmp_path_factory.mktemp('tree'), tmp_path_factory.mktemp('sdist')
     ignored = shutil.ignore_patterns('__pycache__', '*.egg-info', 'out')
-    for name in (*TOP, 'resource', 'contact_sim', 'test', 'benchmarks', 'examples', *SHARED):
+    others = ('resource', 'scripts', 'contact_sim', 'test', 'benchmarks', 'examples')
+    for name in (*TOP, *others, *SHARED):
         source = SOURCE / name
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, tree / name, **({'ignore': ignored} if source.is_dir() else {}))
@@ -96,7 +98,7 @@ def test_the_sdist_holds_the_package_and_no_tests(sdist):
     with tarfile.open(sdist) as archive:
         names = {m.name.partition('/')[2] for m in archive.getmembers() if m.isfile()}
     made = {name for name in names if name.startswith('contact_sim.egg-info/')} | {'PKG-INFO'}
-    assert names - made == sources() | shared() | {*TOP, 'resource/contact_sim'}
+    assert names - made == sources() | shared() | SCRIPTS | {*TOP, 'resource/contact_sim'}
 
 
 def test_the_wheel_holds_the_package_and_no_other_file(wheel):
@@ -105,7 +107,8 @@ def test_the_wheel_holds_the_package_and_no_other_file(wheel):
     made = {name for name in names if name.startswith(f'contact_sim-{VERSION}.dist-info/')}
     index = 'ament_index/resource_index/packages/contact_sim'
     data = {f'{DATA}/{path}' for path in (index, *(f'contact_sim/{name}' for name in shared()))}
-    assert names - made == sources() | data
+    programs = {f'{Path(DATA).parent}/lib/contact_sim/{name}' for name in EXECUTABLES}
+    assert names - made == sources() | data | programs
 
 
 def test_the_wheel_shows_the_readme_and_needs_no_robots_of_others(wheel):
@@ -135,7 +138,12 @@ def test_the_installed_package_finds_its_files(installed):
 
 
 def test_the_commands_are_installed(installed):
-    assert all(os.access(installed / 'bin' / name, os.X_OK) for name in EXECUTABLES)
+    """One in bin/, called like the package; those of ROS where ros2 run looks."""
+    programs = installed / 'lib' / 'contact_sim'
+    assert all(os.access(programs / name, os.X_OK) for name in EXECUTABLES)
+    assert not any((installed / 'bin' / name).exists() for name in EXECUTABLES)
+    listed = run(str(installed / 'bin' / 'contact_sim'), folder=installed.parent)
+    assert 'contact_sim view go1' in listed
     said = run(
         *(str(installed / 'bin' / 'python'), '-m', 'contact_sim.compare', '--help'),
         folder=installed.parent,

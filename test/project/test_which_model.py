@@ -68,3 +68,31 @@ def test_the_prices_are_those_of_broken_laws(model, told):
     assert (row['rises'] > 0.0) == ('' in LIFTS_OFF.get(model, {}))
     assert (row['energy'] is None) == (model in (*SOFT, 'null_space'))
     assert np.isfinite(row['way'])
+
+
+IMPACTS = re.findall(
+    r'^\| `(ncp|sap: [\w, ]+)` \| ([\d.]+) \| ([\d.]+) to ([\d.]+) \| ([\d.]+) \|$',
+    PAGE,
+    re.MULTILINE,
+)
+"""Rows of the table of impacts: law, time step [ms], friction least and most, go1 off [mm]."""
+
+
+@pytest.mark.parametrize('row', IMPACTS, ids=lambda row: f'{row[0]} {row[1]} ms')
+def test_the_page_says_what_impacts_do_to_friction(row, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / 'benchmarks'))
+    from impact_friction import PHASES, drop_error, friction_ratio
+
+    law, h, least, most, off = row[0], 1e-3 * float(row[1]), *map(float, row[2:])
+    ratios = [friction_ratio(law, h, phase) for phase in PHASES]
+    assert [min(ratios), max(ratios)] == pytest.approx([least, most], abs=0.01)
+    if h == 1e-3 and law in ('ncp', 'sap: lagged'):  # the others take as long again
+        found = 1e3 * drop_error(law, h, contact_sim.load_robot('go1'))
+        assert found == pytest.approx(off, rel=0.05)
+
+
+def test_only_lagged_takes_more_friction_than_there_is():
+    from_table = {(law, h): float(most) for law, h, _, most, _ in IMPACTS}
+    assert len(IMPACTS) == 10
+    for (law, _), most in from_table.items():
+        assert (most > 1.005) == (law == 'sap: lagged')
