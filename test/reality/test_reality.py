@@ -375,7 +375,8 @@ def test_presets_toss_as_their_engines_do(tosses, peer):
 def test_the_command_ranks_and_continues(tmp_path, capsys):
     pytest.importorskip('matplotlib')
     words = ['cube_tosses', '--data', f'cube_tosses={SAMPLE}', '--training', '1', '--no-peers',
-             '--trials', '3', '--laws', 'null_space', '--out', str(tmp_path), '--threads', '1']  # fmt: skip
+             '--trials', '3', '--laws', 'null_space', '--out', str(tmp_path),
+             '--threads', '1']  # fmt: skip
     assert main(words) == 0
     assert 'null_space' in capsys.readouterr().out
     assert '`null_space`' in (tmp_path / 'cube_tosses.md').read_text()
