@@ -260,7 +260,7 @@ def test_the_recording_of_a_trial_played_back_is_the_trial(tmp_path):
         ('walk', InvalidInput, "controller = 'walk': expected 'stance', 'trot'"),
         ('no_such_module:f', InvalidInput, "module 'no_such_module' cannot be imported"),
         (own('Rises'), UnknownName, "'Rises'; .* did you mean 'Raises'"),
-        ('missing.py:f', InvalidInput, 'missing.py cannot be read: No such file'),
+        ('missing.py:f', InvalidInput, 'cannot read missing.py: No such file'),
         ('missing.npz', ContactSimError, 'cannot read missing.npz'),
         ('missing.yaml', InvalidInput, 'missing.yaml'),
         ('ros:my_package.walk', InvalidInput, 'needs the name or path of the robot'),
