@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, stats
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked, checked_fields, count, finite
 from contact_sim.contact_models import CONTACT_MODELS
@@ -146,7 +147,7 @@ class Ranking:
             InvalidInput: a file that is missing or has other contents.
         """
         try:
-            content = json.loads(path.read_text(encoding='utf-8'))
+            content = _reading.json_value(_reading.file_text(path), str(path))
             outcomes = tuple(
                 Outcome(**{
                     **one, 'errors': np.array(one['errors'], dtype=float),

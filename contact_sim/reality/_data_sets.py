@@ -18,6 +18,7 @@ import numpy as np
 import pinocchio as pin
 from scipy.io import loadmat
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.errors import InvalidInput, UnknownName
@@ -212,14 +213,15 @@ def _shape_of_tensor(
 def _tensor(path: Path) -> Array:
     """Return the tensor of doubles in a file: three headers, its shape, its keys, its numbers."""
     try:
-        with path.open('rb') as file:
+        _reading.regular_file(path)
+        with _reading.reading(path), path.open('rb') as file:
             for _ in range(3):
                 _TensorUnpickler(file).load()
             offset, shape = _TensorUnpickler(file).load()
             _TensorUnpickler(file).load()
             return _numbers(file, offset, shape)
-    except FileNotFoundError as error:
-        raise InvalidInput(f'{path}: no such file') from error
+    except _reading.Unreadable:
+        raise
     except Exception as error:  # a damaged pickle raises anything
         raise InvalidInput(f'{path}: not a tensor of PyTorch before 1.6 ({error})') from error
 
@@ -341,8 +343,9 @@ def _landing(folder: Path, name: str) -> Landing:
     for kind, columns in (('t', None), ('x', 45), ('u', 10)):
         path = folder / f'{kind}_{name}.npy'
         try:
-            array = np.load(path, allow_pickle=False).astype(float)
-        except (OSError, ValueError) as error:
+            with _reading.reading(path):
+                array = _reading.npy_file(path).astype(float)
+        except (_reading.Unreadable, ValueError) as error:
             raise InvalidInput(f'{path}: no array ({error})') from error
         expected = (len(array),) if columns is None else (len(array), columns)
         if array.shape != expected or len(array) < 2 or not np.isfinite(array).all():

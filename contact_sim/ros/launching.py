@@ -29,6 +29,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from contact_sim import _reading
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, shown
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._files import share_path
@@ -151,8 +152,8 @@ def check_params_file(path: str, node: str) -> None:
         InvalidInput: a file without a section for this node, or one that cannot be read.
     """
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        content = _reading.yaml_value(path)
+    except _reading.Unreadable as error:
         raise InvalidInput(f'params_file:={shown(path)}: cannot be read: {error}') from error
     if not isinstance(content, dict) or not content:
         raise InvalidInput(

@@ -94,7 +94,7 @@ def test_a_toss_that_is_no_tensor_is_refused(tmp_path):
     (tmp_path / '0.pt').write_bytes(content[:5000])
     with pytest.raises(InvalidInput, match='numbers for a tensor'):
         read_tosses(tmp_path)
-    with pytest.raises(InvalidInput, match='no such file'):
+    with pytest.raises(InvalidInput, match='No such file'):
         read_tosses(tmp_path, [7])
 
 
