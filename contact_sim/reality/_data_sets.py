@@ -270,7 +270,8 @@ def read_planar_impacts(folder: Path) -> PlanarImpacts:
     if not path.is_file():
         raise InvalidInput(f'{path}: no such file')
     try:
-        data = loadmat(path, squeeze_me=True, struct_as_record=False)['data']
+        with _reading.reading(path):
+            data = loadmat(path, squeeze_me=True, struct_as_record=False)['data']
         before, after = (np.array(part, dtype=float) for part in (data.states_i, data.states_f))
     except Exception as error:  # a damaged file raises anything
         raise InvalidInput(f'{path}: no impacts of the ellipse ({error!r})') from error
