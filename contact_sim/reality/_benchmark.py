@@ -23,7 +23,7 @@ from contact_sim.reality._laws import Law
 
 CONFIDENCE = 0.95
 """Of all intervals."""
-RESAMPLES = 4999
+RESAMPLES = 999
 PENALTY = 1e3
 """Error of a trial whose simulation stopped."""
 
@@ -35,7 +35,7 @@ class Effort:
 
     population: int = 5
     """Candidates per parameter, rounded up to a power of two in all."""
-    generations: int = 5
+    generations: int = 7
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -147,7 +147,7 @@ class Ranking:
             InvalidInput: a file that is missing or has other contents.
         """
         try:
-            content = _reading.json_value(_reading.file_text(path), str(path))
+            content = json.loads(_reading.file_text(path))
             outcomes = tuple(
                 Outcome(**{
                     **one, 'errors': np.array(one['errors'], dtype=float),
@@ -161,7 +161,7 @@ class Ranking:
                 tuple(content['training']), tuple(content['held_out']), outcomes,
                 content['facts'],
             )  # fmt: skip
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise InvalidInput(f'{path}: no ranking ({error!r})') from error
 
 
