@@ -137,7 +137,7 @@ class RosController:
         """Publish the state, wait until all joints are answered for, and take the commands."""
         stamp = nanoseconds(time + self._offset)
         run.send_velocity(time + self._offset, self._robot.base_frame, self.velocity)
-        answers = run.answer(time, stamp, self._messages(run, stamp, q, v, before))
+        answers = run.answer(time, stamp, lambda: self._messages(run, stamp, q, v, before))
         for message in answers:
             refused = self._buffer.take_joint_state(
                 message.name, *(values.tolist() for values in message[2:])
@@ -293,15 +293,20 @@ class _Run:
         self._velocity.publish(message)
         self._velocity.wait_for_all_acked(Duration(seconds=PATIENCE))
 
-    def answer(self, time: float, stamp: int, messages: Mapping[str, bytes]) -> list[JointValues]:
-        """Publish a state and return the commands with its stamp; all joints are answered for."""
+    def answer(
+        self, time: float, stamp: int, messages: Callable[[], Mapping[str, bytes]]
+    ) -> list[JointValues]:
+        """Publish a state and return the commands with its stamp; all joints are answered for.
+
+        `messages` returns what is published of it, by topic.
+        """
         self._stamp, self._missing, self._answers = stamp, set(self._joints), []
         patience = PATIENCE if self._answered else START_TIMEOUT
         end = clock.monotonic() + patience
         while self._missing:
             if clock.monotonic() > end:
                 raise RosControllerError(self._silence(time, patience))
-            for topic, data in messages.items():
+            for topic, data in messages().items():  # anew: somebody else may listen by now
                 self._publishers[topic].publish(data)
             self.wait(lambda: not self._missing, '', REPEAT, False)
         self._answered = True
