@@ -33,7 +33,7 @@ from contact_sim._validation import (
     count,
     positive,
 )
-from contact_sim.errors import InvalidInput, of_type
+from contact_sim.errors import InvalidInput, of_type, one_line
 from contact_sim.identify._parameters import Parameter, Setup, changed, parameter_of
 from contact_sim.judge import Steps
 from contact_sim.simulation._worlds import Worlds
@@ -130,6 +130,8 @@ class Identification:
             'training_error': self.training_error, 'held_out_error': self.held_out_error,
             'start_error': self.start_error, 'noise': [one.tolist() for one in self.noise],
         }  # fmt: skip
+
+    __repr__ = one_line
 
 
 @checked

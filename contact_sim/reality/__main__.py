@@ -42,10 +42,13 @@ EXPERIMENTS = {
 FACT_TRIALS = 60
 """Trials behind the fact that needs simulations."""
 EPILOG = """\
-Data sets are fetched with git into the cache of the user, or named with --data:
+examples:
+  python -m contact_sim.reality cube_tosses --training 10
   python -m contact_sim.reality cube_tosses --data cube_tosses=contact-nets/data/tosses_processed
   python -m contact_sim.reality cassie_landings --data cassie_urdf=dairlib/examples/Cassie/urdf
-A run that was interrupted continues with the next law. Sources and licences:
+
+Data sets are fetched with git into the cache of the user, or named with --data. A run that was
+interrupted continues with the next law. Sources and licences:
 """ + '\n'.join(f'  {one.name:16} {one.address} ({one.licence})' for one in SOURCES.values())
 
 

@@ -17,7 +17,7 @@ from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked, checked_fields, count, finite
 from contact_sim.contact_models import CONTACT_MODELS
-from contact_sim.errors import InvalidInput, of_type
+from contact_sim.errors import InvalidInput, of_type, one_line
 from contact_sim.reality._experiments import Experiment, Measure
 from contact_sim.reality._laws import Law
 
@@ -97,6 +97,8 @@ class Outcome:
     training_error: float = np.nan
     """Mean of the first measure on the training trials; NaN without a fit."""
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
@@ -163,6 +165,8 @@ class Ranking:
             )  # fmt: skip
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidInput(f'{path}: no ranking ({error!r})') from error
+
+    __repr__ = one_line
 
 
 @checked

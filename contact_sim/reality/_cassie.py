@@ -15,7 +15,7 @@ from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, checked, count
 from contact_sim.contact_models._base import TimeSteppingModel
-from contact_sim.errors import InvalidInput, of_type
+from contact_sim.errors import InvalidInput, of_type, summary
 from contact_sim.reality._data_sets import CASSIE_JOINTS, CASSIE_MOTORS, Landing
 from contact_sim.reality._experiments import (
     MOST_WORLDS,
@@ -363,3 +363,6 @@ class LandingExperiment:
             np.sqrt(np.mean(error[:, self._at[self._measured]] ** 2)),
             1e3 * np.linalg.norm(shift),
         ])  # fmt: skip
+
+    def __repr__(self) -> str:
+        return summary(self, name=self.name)

@@ -22,7 +22,7 @@ from scipy.io import loadmat
 from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked, real_array
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, one_line
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,8 @@ class Toss:
     v: Array
     """Linear [m/s] and angular [rad/s] velocity, both in the axes of the body, shape (T, 6)."""
 
+    __repr__ = one_line
+
 
 @checked
 def read_tosses(folder: Path, numbers: Sequence[int] | None = None) -> tuple[Toss, ...]:
@@ -256,6 +258,8 @@ class PlanarImpacts:
     after: Array
     """Velocity after, shape (n, 3)."""
 
+    __repr__ = one_line
+
 
 @checked
 def read_planar_impacts(folder: Path) -> PlanarImpacts:
@@ -321,6 +325,8 @@ class Landing:
     """[rad/s], shape (T, 16); those of the ankle springs were not measured and are 0."""
     effort: Array
     """Measured torques of the motors, in the order of CASSIE_MOTORS [N m], shape (T, 10)."""
+
+    __repr__ = one_line
 
 
 @checked

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from contact_sim._types import Array, IndexArray
 from contact_sim._validation import as_tuple, checked, count, indices, positive
 from contact_sim.contact_models._base import TimeSteppingModel
-from contact_sim.errors import InvalidInput, of_type
+from contact_sim.errors import InvalidInput, of_type, summary
 from contact_sim.reality._data_sets import (
     CUBE_HALF_WIDTH,
     CUBE_MASS,
@@ -242,6 +242,9 @@ class TossExperiment:
         with ProcessPoolExecutor(workers) as pool:
             return list(pool.map(_simulated, tasks))
 
+    def __repr__(self) -> str:
+        return summary(self, name=self.name)
+
 
 def _simulated(
     task: tuple[RobotModel, Candidate, float, int, Array, Array, int],
@@ -432,6 +435,9 @@ class ImpactExperiment:
                     break
             result.append(now[0])
         return np.array(result)
+
+    def __repr__(self) -> str:
+        return summary(self, name=self.name)
 
 
 def support_height(pitch: Array) -> Array:

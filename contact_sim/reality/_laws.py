@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from contact_sim._types import Array
 from contact_sim._validation import checked, checked_fields, positive, real_array
 from contact_sim.contact_models import CONTACT_MODELS, ContactModel, presets
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, one_line
 
 
 @checked_fields
@@ -91,6 +91,8 @@ class Law:
     def default(self, friction: float) -> Candidate:
         """Return the law as its users get it: parameters at their defaults, no restitution."""
         return Candidate(CONTACT_MODELS[self.model](**dict(self.fixed)), friction)
+
+    __repr__ = one_line
 
 
 VARIANTS = {

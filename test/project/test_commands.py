@@ -50,11 +50,11 @@ def test_every_help_has_examples(name, capsys, monkeypatch):
         command_line.main([name, '--help'])
     said = capsys.readouterr().out
     assert end.value.code == 0
-    _, _, examples = said.partition('\nexamples:\n')
+    _, _, examples = re.sub(r'\\\n\s*', '', said).partition('\nexamples:\n')
     lines = re.findall(rf'^  python -m {re.escape(COMMANDS[name].module)} ?(.*)$', examples, re.M)
     assert lines
     for line in lines:
-        words = line.partition('  #')[0].partition('   ')[0].split()
+        words = line.partition('   ')[0].partition('  #')[0].split()
         assert complaint(['contact_sim', name, *words]) is None, line
 
 
