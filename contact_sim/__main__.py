@@ -67,14 +67,6 @@ COMMANDS: dict[str, Command] = {
         'contact_sim.campaign', 'a controller in many trials, one row each',
         'stance --models all --friction 0.2 0.8 --seeds 20',
     ),
-    'identify': Command(
-        'contact_sim.identify', 'friction, contact, inertia and motors from a log',
-        'run.mcap --robot go1 --fit friction armature',
-    ),
-    'reality': Command(
-        'contact_sim.reality', 'how far each contact law is from measured motions',
-        'cube_tosses --training 10',
-    ),
     'support': Command(
         'contact_sim.support', 'what a set of feet can and cannot control',
         '--robot anymal_b --feet LF_FOOT RH_FOOT',
