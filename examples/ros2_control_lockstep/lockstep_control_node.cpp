@@ -9,6 +9,7 @@
 // `wait_for_controllers` are active: so they begin at the same state in every run.
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -72,7 +73,13 @@ int main(int argc, char ** argv)
 
   const rclcpp::Duration step = rclcpp::Duration::from_nanoseconds(std::llround(period));
   std::int64_t last = 0;  // instant of the last cycle, in periods
-  bool waiting = !awaited.empty();
+  std::atomic<bool> waiting{!awaited.empty()};
+  std::thread watch([&] {  // not below: who changes controllers holds their lock
+    while (waiting && rclcpp::ok()) {
+      waiting = !active(*manager, awaited);
+      std::this_thread::sleep_for(WAIT);
+    }
+  });
   for (std::uint64_t polls = 1; rclcpp::ok(); ++polls) {
     const rclcpp::Time now = manager->now();
     const double clock = static_cast<double>(now.nanoseconds());
@@ -81,7 +88,6 @@ int main(int argc, char ** argv)
     if (waiting && there && instant != 0) {  // cycles without an answer: time stands still
       manager->read(now, step);
       manager->update(now, step);
-      waiting = !active(*manager, awaited);
       std::this_thread::sleep_for(WAIT);
       continue;
     }
@@ -95,6 +101,7 @@ int main(int argc, char ** argv)
     }
     manager->write(now, step);  // again and again while time stands still: the hardware, which
   }                             // answers each instant once, may have come up only now
+  watch.join();
   callbacks.join();
   rclcpp::shutdown();
 }
