@@ -5,6 +5,7 @@
 # make determinism        equal runs, one hash?     make soak       an hour of simulated time
 # make fuzz               odd inputs in great numbers, an hour (ARGS='calls --count 1000 --seed 1')
 # make textbook           the systems of the texts: table, out/textbook/*.png (ARGS='cart_pendulum')
+# make reality            contact laws against measured motions, out/reality (ARGS='cube_tosses')
 # make docs               the documentation site, out/docs/html (GALLERY=1: its examples are run)
 # make clean              remove what was made (not the virtual environments: make distclean)
 
@@ -32,7 +33,7 @@ unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH RMW_IMPLEMENTATION ROS_DISTRO
 # The tests start a hundred processes, and pytest rewrites 450 modules: bytecode is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint test-oldest benchmark determinism soak fuzz textbook generate docs format clean distclean
+.PHONY: demo test lint test-oldest benchmark determinism soak fuzz textbook reality generate docs format clean distclean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready
@@ -76,6 +77,9 @@ endif
 
 textbook: $(VENV)/ready
 	PYTHONPATH=examples $(VENV)/bin/python -m textbook $(ARGS)
+
+reality: $(VENV)/ready
+	$(VENV)/bin/python -m contact_sim.reality $(ARGS)
 
 generate: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.ros.generate

@@ -56,6 +56,13 @@ COMMANDS: dict[str, Command] = {
     'judge': Command(
         'contact_sim.judge', 'how well a trajectory keeps the laws of contact', 'run.npz'
     ),
+    'reality': Command(
+        'contact_sim.reality', 'contact laws against measured motions', 'cube_tosses'
+    ),
+    'identify': Command(
+        'contact_sim.identify', 'friction, contact, inertia and actuators from a log',
+        'run.mcap --robot go1 --fit friction armature',
+    ),
     'campaign': Command(
         'contact_sim.campaign', 'a controller in many trials, one row each',
         'stance --models all --friction 0.2 0.8 --seeds 20',

@@ -77,6 +77,8 @@ python_maximum_signature_line_length = 90
 ALONE = (
     'quick_start',
     'verdict',
+    'reality',
+    'identify',
     'viewer',
     'which_model',
     'architecture',

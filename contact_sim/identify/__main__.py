@@ -104,8 +104,6 @@ def read(options: argparse.Namespace) -> tuple[RobotModel, Steps]:
     robot = None
     if options.robot is not None:
         robot = load_robot(options.robot, floating_base=not options.fixed_base)
-    if not path.exists():
-        raise InvalidInput(f'{path}: no such file')
     if path.is_dir() or path.suffix == '.mcap':
         if robot is None:
             raise InvalidInput(f'{path}: which robot? --robot go1, say')

@@ -34,7 +34,7 @@ from contact_sim.reality._page import write
 from contact_sim.reality._peers import PRESETS_OF, peer_outcome
 
 EXPERIMENTS = {
-    'cube_tosses': (72, 0.18, Effort(generations=5)),
+    'cube_tosses': (30, 0.18, Effort(generations=7)),
     'planar_impacts': (80, 0.18, Effort(generations=7)),
     'cassie_landings': (10, 0.8, Effort(generations=7)),
 }

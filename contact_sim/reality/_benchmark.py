@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, stats
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked, checked_fields, count, finite
 from contact_sim.contact_models import CONTACT_MODELS
@@ -22,7 +23,7 @@ from contact_sim.reality._laws import Law
 
 CONFIDENCE = 0.95
 """Of all intervals."""
-RESAMPLES = 4999
+RESAMPLES = 999
 PENALTY = 1e3
 """Error of a trial whose simulation stopped."""
 
@@ -34,7 +35,7 @@ class Effort:
 
     population: int = 5
     """Candidates per parameter, rounded up to a power of two in all."""
-    generations: int = 5
+    generations: int = 7
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -146,7 +147,7 @@ class Ranking:
             InvalidInput: a file that is missing or has other contents.
         """
         try:
-            content = json.loads(path.read_text(encoding='utf-8'))
+            content = json.loads(_reading.file_text(path))
             outcomes = tuple(
                 Outcome(**{
                     **one, 'errors': np.array(one['errors'], dtype=float),
@@ -160,7 +161,7 @@ class Ranking:
                 tuple(content['training']), tuple(content['held_out']), outcomes,
                 content['facts'],
             )  # fmt: skip
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise InvalidInput(f'{path}: no ranking ({error!r})') from error
 
 

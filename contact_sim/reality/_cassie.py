@@ -11,6 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, checked, count
 from contact_sim.contact_models._base import TimeSteppingModel
@@ -58,10 +59,8 @@ def cassie(urdf: Path) -> RobotModel:
     Raises:
         InvalidInput: a file that is missing or lacks links of Cassie.
     """
-    try:
-        root = ElementTree.parse(urdf).getroot()
-    except (OSError, ElementTree.ParseError) as error:
-        raise InvalidInput(f'{urdf}: no URDF ({error})') from error
+    text = _reading.file_bytes(urdf)
+    root = _reading.xml_root(text, _reading.BoundedTree(str(urdf)), str(urdf))
     links = {link.get('name') for link in root.iter('link')}
     for side in SIDES:
         for link in (f'thigh_{side}', f'heel_spring_{side}', f'toe_{side}'):
@@ -87,8 +86,8 @@ def cassie(urdf: Path) -> RobotModel:
         for side in SIDES
         for place, offset in SOLE.items()
     ]
-    text = ElementTree.tostring(root, encoding='unicode')
-    robot = load_robot(text, feet=points, body_contacts=False, poses={'standing': _pose()})
+    whole = ElementTree.tostring(root, encoding='unicode')
+    robot = load_robot(whole, feet=points, body_contacts=False, poses={'standing': _pose()})
     drives = {f'{joint}_{side}': value for joint, value in ARMATURE.items() for side in SIDES}
     return robot.with_actuators(None, armature=drives)
 

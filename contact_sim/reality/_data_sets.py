@@ -6,20 +6,22 @@ a folder. The readers check sizes and values, so that a damaged file is an error
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from scipy.io import loadmat
 
+from contact_sim import _reading
 from contact_sim._types import Array
-from contact_sim._validation import checked
+from contact_sim._validation import checked, real_array
 from contact_sim.errors import InvalidInput, UnknownName
 
 
@@ -212,19 +214,20 @@ def _shape_of_tensor(
 def _tensor(path: Path) -> Array:
     """Return the tensor of doubles in a file: three headers, its shape, its keys, its numbers."""
     try:
-        with path.open('rb') as file:
+        with _reading.reading(path):
+            file = io.BytesIO(_reading.file_bytes(path))
             for _ in range(3):
                 _TensorUnpickler(file).load()
             offset, shape = _TensorUnpickler(file).load()
             _TensorUnpickler(file).load()
             return _numbers(file, offset, shape)
-    except FileNotFoundError as error:
-        raise InvalidInput(f'{path}: no such file') from error
+    except _reading.Unreadable:
+        raise
     except Exception as error:  # a damaged pickle raises anything
         raise InvalidInput(f'{path}: not a tensor of PyTorch before 1.6 ({error})') from error
 
 
-def _numbers(file: BinaryIO, offset: int, shape: tuple[int, ...]) -> Array:
+def _numbers(file: io.BytesIO, offset: int, shape: tuple[int, ...]) -> Array:
     stored = np.frombuffer(file.read(), '<f8', offset=8)  # after their count
     size = int(np.prod(shape))
     if not 0 <= offset <= offset + size <= len(stored):
@@ -265,10 +268,10 @@ def read_planar_impacts(folder: Path) -> PlanarImpacts:
         InvalidInput: a file that is missing or has other contents.
     """
     path = folder / 'data_ellipse.mat'
-    if not path.is_file():
-        raise InvalidInput(f'{path}: no such file')
+    content = io.BytesIO(_reading.file_bytes(path))
     try:
-        data = loadmat(path, squeeze_me=True, struct_as_record=False)['data']
+        with _reading.reading(path):
+            data = loadmat(content, squeeze_me=True, struct_as_record=False)['data']
         before, after = (np.array(part, dtype=float) for part in (data.states_i, data.states_f))
     except Exception as error:  # a damaged file raises anything
         raise InvalidInput(f'{path}: no impacts of the ellipse ({error!r})') from error
@@ -340,10 +343,7 @@ def _landing(folder: Path, name: str) -> Landing:
     arrays = []
     for kind, columns in (('t', None), ('x', 45), ('u', 10)):
         path = folder / f'{kind}_{name}.npy'
-        try:
-            array = np.load(path, allow_pickle=False).astype(float)
-        except (OSError, ValueError) as error:
-            raise InvalidInput(f'{path}: no array ({error})') from error
+        array = real_array(str(path), _reading.npy_file(path))
         expected = (len(array),) if columns is None else (len(array), columns)
         if array.shape != expected or len(array) < 2 or not np.isfinite(array).all():
             raise InvalidInput(f'{path}: shape {array.shape}, expected finite numbers {expected}')

@@ -154,7 +154,7 @@ class TossExperiment:
     def __init__(
         self,
         tosses: Sequence[Toss],
-        steps: int = 3,
+        steps: int = 4,
         start: str = 'flight',
         threads: int | None = None,
     ) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.errors import UnknownName, of_type
+from contact_sim.judge._sources import how_to_install
 from contact_sim.reality._benchmark import Outcome, stopped
 from contact_sim.reality._data_sets import CUBE_HALF_WIDTH, CUBE_MASS, CUBE_MOMENT
 from contact_sim.reality._experiments import (
@@ -73,7 +74,10 @@ class _Mujoco:
     def __init__(
         self, experiment: TossExperiment, values: Mapping[str, float], elliptic: bool
     ) -> None:
-        import mujoco
+        try:
+            import mujoco
+        except ImportError as error:
+            raise ImportError(how_to_install('mujoco', 'peers')) from error
 
         self._mujoco = mujoco
         touching = {'friction': [values['friction'], 0.0, 0.0], 'condim': 3}
@@ -115,12 +119,15 @@ class _Drake:
     name = 'Drake'
 
     def __init__(self, experiment: TossExperiment, values: Mapping[str, float]) -> None:
-        from pydrake.geometry import AddContactMaterial, HalfSpace, ProximityProperties, Sphere
-        from pydrake.math import RigidTransform
-        from pydrake.multibody.plant import AddMultibodyPlantSceneGraph, CoulombFriction
-        from pydrake.multibody.tree import SpatialInertia, UnitInertia
-        from pydrake.systems.analysis import Simulator
-        from pydrake.systems.framework import DiagramBuilder
+        try:
+            from pydrake.geometry import AddContactMaterial, HalfSpace, ProximityProperties, Sphere
+            from pydrake.math import RigidTransform
+            from pydrake.multibody.plant import AddMultibodyPlantSceneGraph, CoulombFriction
+            from pydrake.multibody.tree import SpatialInertia, UnitInertia
+            from pydrake.systems.analysis import Simulator
+            from pydrake.systems.framework import DiagramBuilder
+        except ImportError as error:
+            raise ImportError(how_to_install('drake', 'peers')) from error
 
         builder = DiagramBuilder()
         self._h, self._steps = experiment.time_step, experiment.steps

@@ -222,6 +222,7 @@ def test_the_command_reads_arrays(tmp_path, capsys):
     assert main([*words, '--robot', str(tmp_path / 'pendulum.urdf'), '--fixed-base']) == 0
     found = json.loads(capsys.readouterr().out)
     assert found['estimates'][0]['name'] == 'torque_constant'
+    words += ['--robot', str(tmp_path / 'pendulum.urdf'), '--fixed-base']
     assert main([*words, '--set', 'stiffness=1']) == 1
     assert 'NAME=VALUE' in capsys.readouterr().err
 

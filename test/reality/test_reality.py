@@ -94,7 +94,7 @@ def test_a_toss_that_is_no_tensor_is_refused(tmp_path):
     (tmp_path / '0.pt').write_bytes(content[:5000])
     with pytest.raises(InvalidInput, match='numbers for a tensor'):
         read_tosses(tmp_path)
-    with pytest.raises(InvalidInput, match='no such file'):
+    with pytest.raises(InvalidInput, match='No such file'):
         read_tosses(tmp_path, [7])
 
 
@@ -110,7 +110,7 @@ def test_a_pickle_that_calls_something_is_not_run(tmp_path):
 
 
 def test_other_readers_refuse_what_is_not_there(tmp_path):
-    with pytest.raises(InvalidInput, match='no such file'):
+    with pytest.raises(InvalidInput, match='No such file'):
         read_planar_impacts(tmp_path)
     (tmp_path / 'data_ellipse.mat').write_bytes(b'nothing')
     with pytest.raises(InvalidInput, match='no impacts'):
@@ -375,8 +375,8 @@ def test_presets_toss_as_their_engines_do(tosses, peer):
 def test_the_command_ranks_and_continues(tmp_path, capsys):
     pytest.importorskip('matplotlib')
     words = ['cube_tosses', '--data', f'cube_tosses={SAMPLE}', '--training', '1', '--no-peers',
-             '--trials', '3', '--laws', 'null_space', '--out', str(tmp_path),
-             '--threads', '1']  # fmt: skip
+             '--trials', '3', '--laws', 'null_space', '--threads', '1', '--out',
+             str(tmp_path)]  # fmt: skip
     assert main(words) == 0
     assert 'null_space' in capsys.readouterr().out
     assert '`null_space`' in (tmp_path / 'cube_tosses.md').read_text()
