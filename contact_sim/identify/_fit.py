@@ -115,9 +115,10 @@ class Identification:
             lines.append(
                 f'{one.name:24} {one.start:11.4g} {one.value:11.4g}   {interval} {one.unit}{note}'
             )
+        kept = self.held_out_error
         lines.append(
             f'residuals over noise: training {self.training_error:.3g}, held out '
-            f'{self.held_out_error:.3g}, with the start {self.start_error:.3g}'
+            f'{"none" if np.isnan(kept) else f"{kept:.3g}"}, with the start {self.start_error:.3g}'
         )
         return '\n'.join([*lines, *(f'- {remark}' for remark in self.remarks)])
 

@@ -168,5 +168,6 @@ class _Drake:
             # updates happen at multiples of h: halfway between two of them no rounding matters
             self._simulator.AdvanceTo((k * self._steps - 0.5) * self._h)
             x = self._plant.GetPositions(context)
-            states.append(x[[4, 5, 6, 1, 2, 3, 0]])
+            turn = x[[1, 2, 3, 0]] / np.linalg.norm(x[:4])  # its length drifts
+            states.append(np.concatenate([x[4:7], turn]))
         return np.array(states)
