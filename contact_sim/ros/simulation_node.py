@@ -392,6 +392,11 @@ class SimulationNode(Node):
             return WARN, self.page.error
         return OK, 'paused' if loop.paused else 'running'
 
+    def destroy_node(self) -> None:
+        """Destroy the node, and free its name at once: another may start in this process."""
+        self._unique_name.release()
+        super().destroy_node()
+
 
 # -------------------------------------------------------------------- unique node name
 
@@ -422,6 +427,8 @@ class UniqueName:
             self._first = self._takes_name()
         if not self._first:
             self._refuse()
+        if os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE') in ('LOCALHOST', 'OFF'):
+            return  # there are no other machines
         end = self._begin + DISCOVERY
         while not self._others() and time.perf_counter() < end:
             time.sleep(0.05)
@@ -432,6 +439,10 @@ class UniqueName:
         self._node.get_logger().warning(
             f'there was a node {self._name}; it is silent, so it is taken for dead'
         )
+
+    def release(self) -> None:
+        """Free the name."""
+        self._socket.close()
 
     def _takes_name(self) -> bool:
         try:

@@ -128,10 +128,12 @@ def test_planes_are_kept_as_they_were():
 
 def test_names_stand_for_terrains():
     for name, make in TERRAINS.items():
-        assert as_terrain(name) == make()
+        ground, made = as_terrain(name), make()
+        assert type(ground) is type(made)
+        assert ground.data.tobytes() == made.data.tobytes()
     with pytest.raises(UnknownName, match='moon'):
         as_terrain('moon')
-    with pytest.raises(InvalidInput, match='expected a name or a Terrain'):
+    with pytest.raises(InvalidInput, match=r'expected a name \(plane, .*, a file, a Terrain'):
         as_terrain(3)
 
 
