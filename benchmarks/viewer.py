@@ -29,6 +29,7 @@ from websockets.sync.client import connect
 
 from contact_sim import Simulator, load_robot
 from contact_sim.view._page import Page
+from contact_sim.view._process import address_of
 from contact_sim.view._saved import client_of, headless_chromium, quiet_server
 from contact_sim.view._session import LiveSession
 
@@ -108,15 +109,19 @@ def measured(robot: str, case: Case, seconds: float) -> list[float]:
 
 def _reader(port: int, seconds: float) -> subprocess.Popen[str]:
     """Return a process that has the page open and prints what it was sent."""
-    command = [sys.executable, __file__, '--read', str(port), '--seconds', str(seconds)]
+    address = address_of('localhost', port)
+    command = [sys.executable, __file__, '--read', address, '--seconds', str(seconds)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def read(port: int, seconds: float) -> None:
+def read(address: str, seconds: float) -> None:
     """Decode what a page sends, as a browser does; print pictures and bytes per second."""
     protocol: Any = f'viser-v{viser.__version__}'
     decompress, sizes = zstandard.ZstdDecompressor().decompress, []
-    with connect(f'ws://127.0.0.1:{port}', subprotocols=[protocol], max_size=None) as socket:
+    page: Any = 'http://' + address.removeprefix('http://').partition('/')[0]
+    with connect(
+        address.replace('http', 'ws', 1), origin=page, subprotocols=[protocol], max_size=None
+    ) as socket:
         socket.send(msgspec.msgpack.encode(CAMERA.as_serializable_dict()))
         begin = time.perf_counter() + WARM_UP
         while (left := begin + seconds - time.perf_counter()) > 0.0:
@@ -136,7 +141,7 @@ def main() -> None:
     parser.add_argument('--robot', default='go1')
     parser.add_argument('--seconds', type=float, default=10.0, help='of each row')
     parser.add_argument('--chromium', action='store_true', help='a row with one that draws')
-    parser.add_argument('--read', type=int, metavar='PORT', help='look at the page of another')
+    parser.add_argument('--read', metavar='ADDRESS', help='look at the page of another')
     given = parser.parse_args()
     if given.read is not None:
         read(given.read, given.seconds)

@@ -9,7 +9,7 @@ The initial states x_s are as noisy as every other sample, so they are estimated
 eliminated segment by segment (variable projection): the solver sees θ only. Intervals come from
 the projected Jacobian P_s ∂r_s/∂θ, P_s = 1 − B B⁺, B = ∂r_s/∂x_s.
 
-[Golub & Pereyra 1973] The differentiation of pseudo-inverses and nonlinear least squares problems
+[Golub 1973] The differentiation of pseudo-inverses and nonlinear least squares problems
 whose variables separate. [Bock 1983] multiple shooting for parameter estimation.
 """
 

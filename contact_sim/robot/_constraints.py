@@ -695,7 +695,7 @@ def described_constraints(model: pin.Model, robot: Element, place: str) -> tuple
         warnings.warn(
             f'{place}: <mimic> needs joints with one coordinate, these move on their own: '
             f'{", ".join(ignored)}',
-            stacklevel=3,
+            stacklevel=4,
         )
     return tuple(constraints)
 

@@ -386,7 +386,7 @@ def _corners(
         radii = np.repeat([radius for _, radius, _ in found], [len(one) for one in placed])
         kept = _kept(model, frame, corners, place)
     except RobotDescriptionError as error:
-        warnings.warn(f'foot {frame!r} touches at its origin: {error}', stacklevel=4)
+        warnings.warn(f'foot {frame!r} touches at its origin: {error}', stacklevel=5)
         return (), f'foot {frame} touches at its origin: its collision geometry cannot be used'
     chosen = sorted(kept)
     beyond = max(one for _, _, one in found)

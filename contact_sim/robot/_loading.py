@@ -121,7 +121,7 @@ def load_robot(
             warnings.warn(
                 f'{place}: no feet are known, only other links touch the ground; name their links '
                 '(feet). python -m contact_sim.inspect tells which they may be',
-                stacklevel=2,
+                stacklevel=3,
             )
     frames = as_tuple('feet', feet, f'a list of {FEET}')
     known = {foot: (entry.foot,) for foot in entry.feet} if entry.foot else {}

@@ -311,7 +311,7 @@ def _check_inertial(link: Element, place: str) -> None:
     what = f'{where}: <inertia> has the principal moments {listed} kg m^2, expected none below 0'
     if moments[0] < -ROUNDED_MOMENT:
         raise RobotDescriptionError(what)
-    warnings.warn(f'{what}; taken for rounding, as it is above -{ROUNDED_MOMENT:g}', stacklevel=4)
+    warnings.warn(f'{what}; taken for rounding, as it is above -{ROUNDED_MOMENT:g}', stacklevel=5)
 
 
 def _check_moving_masses(links: list[Element], joints: list[Element], place: str) -> None:
@@ -532,7 +532,7 @@ def lift_limits_of_zero(model: pin.Model, robot: Element, place: str) -> None:
     model.effortLimit = limits
     if names:
         warnings.warn(
-            f'{place}: <limit> effort="0" is taken for no limit: {", ".join(names)}', stacklevel=3
+            f'{place}: <limit> effort="0" is taken for no limit: {", ".join(names)}', stacklevel=4
         )
 
 

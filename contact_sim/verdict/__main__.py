@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from contact_sim._command_line import one_of, parser_with_examples
+from contact_sim._command_line import parser_with_examples
 from contact_sim.campaign import SCENARIOS
 from contact_sim.contact_models import model_names
 from contact_sim.errors import ContactSimError
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     add('--output', type=Path, default=Path('out/verdict'), metavar='DIR')
     add('--search', action='store_true',
         help='look for the smallest disturbance under which it fails')  # fmt: skip
-    add('--laws', nargs='+', metavar='LAW', type=one_of('contact model', model_names()),
+    add('--laws', nargs='+', metavar='LAW',
         help='contact models and presets of engines, default: all that differ, of '
         + ' '.join(model_names()))  # fmt: skip
     add('--factors', nargs='*', metavar='FACTOR',

@@ -33,6 +33,8 @@ class Runner:
 
     def __init__(self, jobs: int, limit: float) -> None:
         self.jobs, self.limits = jobs, Limits(wall=limit)
+        # as long as the runner: a process ends with the thread that has started it
+        self._threads = ThreadPoolExecutor(jobs)
 
     def __enter__(self) -> Runner:
         open_for_requests()
@@ -40,6 +42,7 @@ class Runner:
 
     def __exit__(self, *error: object) -> None:
         end_children()
+        self._threads.shutdown()
 
     def run(self, trial: Trial, recording: Path | None) -> dict[str, Any]:
         """Return the row of a trial; its recording is kept where it failed after some steps."""
@@ -64,20 +67,19 @@ class Runner:
     def rows(self, next_run: NextRun) -> Iterator[dict[str, Any]]:
         """Yield rows as their trials end; `next_run` is asked whenever there is room."""
         running: dict[Future[dict[str, Any]], Run] = {}
-        with ThreadPoolExecutor(self.jobs) as threads:
-            try:
-                while True:
-                    while len(running) < self.jobs and (chosen := next_run()) is not None:
-                        run, path = chosen
-                        running[threads.submit(self.run, run.trial, path)] = run
-                    if not running:
-                        return
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        run = running.pop(future)
-                        yield {**future.result(), **run.columns()}
-            except BaseException:  # Ctrl-C: no thread waits for its trial
-                end_children()
-                raise
+        try:
+            while True:
+                while len(running) < self.jobs and (chosen := next_run()) is not None:
+                    run, path = chosen
+                    running[self._threads.submit(self.run, run.trial, path)] = run
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    run = running.pop(future)
+                    yield {**future.result(), **run.columns()}
+        except BaseException:  # Ctrl-C: no thread waits for its trial
+            end_children()
+            raise
 
     def all(
         self, trials: Sequence[Trial], path: Callable[[Trial], Path | None], until: float

@@ -372,7 +372,7 @@ def test_names():
     assert [Simulator(robot, integrator=name).integrator for name in INTEGRATORS] == [*INTEGRATORS]
     assert Simulator(robot).integrator == 'semi_implicit'
     for make in (Simulator, lambda robot, **given: Worlds(robot, 2, **given)):
-        with pytest.raises(UnknownName, match=r"integrator 'euler'.*momentum, semi_implicit"):
+        with pytest.raises(UnknownName, match=r"integrator 'euler'.*semi_implicit, momentum"):
             make(robot, integrator='euler')
     with pytest.raises(InvalidInput):
         Simulator(robot, integrator='momentum', time_step=0.0)

@@ -8,7 +8,6 @@ import pytest
 from robots import centre_of_mass_acceleration, stand
 
 from contact_sim import InclinedPlane, Simulator, contact_models, load_robot, robots
-from contact_sim.collision._terrain import TERRAINS as GROUNDS
 from contact_sim.dynamics._integration import INTEGRATORS
 from contact_sim.step._workspace import SLIP
 
@@ -77,7 +76,7 @@ def test_every_robot_of_the_catalogue_stands(name):
     assert report.residuals.penetration <= 1e-6
 
 
-@pytest.mark.parametrize('terrain', GROUNDS)
+@pytest.mark.parametrize('terrain', ['plane', 'inclined_plane'])
 @pytest.mark.parametrize('model', contact_models())
 @pytest.mark.parametrize('name', robots())
 def test_every_model_carries_every_robot_on_every_terrain(name, model, terrain):

@@ -29,7 +29,7 @@ SOFT = ('compliant', 'todorov', 'sap')
 @pytest.fixture(scope='module')
 def told():
     """Numbers of the page: {model: {column: value, None for a dash}}."""
-    rows = re.findall(r'^\| `(\w+)` \|((?:[^|]*\|){8})$', PAGE, re.MULTILINE)
+    rows = re.findall(r'^\| `(\w+)` \|((?:[^|\n]*\|){8})$', PAGE, re.MULTILINE)
     return {
         name: dict(zip(COLUMNS, map(number, cells.split('|')[2:8]), strict=True))
         for name, cells in rows

@@ -40,7 +40,7 @@ def test_the_base_and_endless_joints():
 @pytest.mark.parametrize(
     ('poses', 'error', 'message'),
     [
-        ({'stand': {'hop': 0.3}}, UnknownName, r"joint in poses\['stand'\]: 'hop'; known: hip"),
+        ({'stand': {'hop': 0.3}}, UnknownName, r"joint in poses\['stand'\]: 'hop'; known: .*hip"),
         ({'stand': {3: 0.3}}, UnknownName, r"joint in poses\['stand'\]: 3"),
         ({'stand': {'hip': 'x'}}, InvalidInput, r"poses\['stand'\]\['hip'\] = 'x': expected real"),
         ({'stand': {'hip': np.nan}}, InvalidInput, 'expected finite numbers'),

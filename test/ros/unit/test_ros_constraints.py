@@ -115,7 +115,7 @@ def test_those_that_are_not_enabled_are_described_only():
 @pytest.mark.parametrize(
     ('said', 'message'),
     [
-        ({}, r"^constraints\.it: unknown kind ''; known: frame_anchor, joint_coupling, "),
+        ({}, r"^constraints\.it: unknown kind ''; known: .*frame_anchor"),
         ({'kind': 'joint_lok'}, "unknown kind 'joint_lok'.*did you mean 'joint_lock'"),
         ({'kind': 'joint_lock'}, r'^constraints\.it: joint is not set: a joint_lock needs it'),
         ({'kind': 'joint_lock', 'joint': 'a', 'frame': 'b'},
