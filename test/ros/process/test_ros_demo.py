@@ -58,6 +58,7 @@ def test_the_demo_writes_what_it_found(finished):
     topics = {topic.lstrip('/') for topic in published_topics(feet)} | {'joint_commands'}
     # silent without shadow models, sent where somebody listens, said once before anybody watches
     topics -= {'contact_sim/shadow', 'contact_sim/solver_diagnostics', 'contact_sim/terrain'}
+    topics -= {'foot_contacts_stamped'}  # only while somebody subscribes
     topics = {topic for topic in topics if 'ground_truth' not in topic}
     assert {topic.lstrip('/') for topic in result['messages']} == topics
     assert all(count > 0 for count in result['messages'].values())
