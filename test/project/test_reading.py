@@ -185,7 +185,7 @@ def test_archives_are_as_numpy_reads_them(tmp_path):
             np.testing.assert_array_equal(read[key], array)
 
 
-@pytest.mark.parametrize('full', (None, 1000))
+@pytest.mark.parametrize('full', [1000, None])
 def test_packed_bytes(full):
     content = bytes(range(250)) * 4
     assert _reading.unpacked('x', zlib.compress(content), full) == content
