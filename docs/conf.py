@@ -51,6 +51,8 @@ exclude_patterns = ['extensions', 'templates', 'static']
 nitpicky = True
 # Type variables have no page.
 nitpick_ignore = [
+    ('py:class', 'contact_sim.control._inverse_dynamics.LeggedDynamics'),
+    ('py:class', 'contact_sim.control._trot.Gait'),
     ('py:class', 'contact_sim.control._policy.PolicyFile'),  # load_policy makes both
     ('py:class', 'contact_sim.control._policy.Network'),
     ('py:class', 'contact_sim.parameters.Declared'),

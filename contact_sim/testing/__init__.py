@@ -4,7 +4,8 @@ pytest finds it by itself where contact_sim is installed. Needs no ROS until a f
 """
 
 from contact_sim.control._inverse_dynamics import Controller
-from contact_sim.simulation._trajectory import Trajectory, TrajectoryFailure
+from contact_sim.simulation._trajectory import Trajectory as Trajectory  # its place before
+from contact_sim.simulation._trajectory import TrajectoryFailure as TrajectoryFailure
 from contact_sim.testing._plugin import (
     lockstep_trial,
     pytest_addoption,
@@ -15,8 +16,6 @@ from contact_sim.testing._trial import Trial, recorded_trajectory
 
 __all__ = [
     'Controller',
-    'Trajectory',
-    'TrajectoryFailure',
     'Trial',
     'lockstep_trial',
     'pytest_addoption',
