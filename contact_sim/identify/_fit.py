@@ -447,7 +447,7 @@ def _best_of_starts(problem: _Problem, starts: int, seed: int) -> tuple[Array, i
     low, high = problem.bounds[0] + gap, problem.bounds[1] - gap
     points = [problem.start]
     if starts > 1:
-        draws = qmc.LatinHypercube(len(low), rng=seed).random(starts - 1)
+        draws = qmc.LatinHypercube(len(low), seed=np.random.default_rng(seed)).random(starts - 1)
         points += list((problem.start + SPREAD * (2.0 * draws - 1.0)).clip(low, high))
     ends = []
     for point in points:

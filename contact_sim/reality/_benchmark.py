@@ -75,7 +75,7 @@ def mean_of(errors: Sequence[float] | Array, seed: int = 1) -> Mean:
         return Mean(value, value, value)
     drawn = stats.bootstrap(
         (values,), np.mean, confidence_level=CONFIDENCE, n_resamples=RESAMPLES,
-        method='percentile', rng=np.random.default_rng(seed), batch=500,
+        method='percentile', random_state=np.random.default_rng(seed), batch=500,
     ).confidence_interval  # fmt: skip
     return Mean(value, float(drawn.low), float(drawn.high))
 
@@ -207,7 +207,7 @@ def fit(
     shares = [one.share(min(max(first[one.name], one.low), one.high)) for one in law.free]
     result = optimize.differential_evolution(
         loss, [(0.0, 1.0)] * len(law.free), popsize=chosen.population, init='sobol', x0=shares,
-        maxiter=chosen.generations, rng=np.random.default_rng(chosen.seed), vectorized=True,
+        maxiter=chosen.generations, seed=np.random.default_rng(chosen.seed), vectorized=True,
         updating='deferred', polish=False, tol=0.0,
     )  # fmt: skip
     return values_at(np.asarray(result.x)), float(result.fun)
