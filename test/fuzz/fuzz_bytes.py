@@ -75,15 +75,25 @@ def _with_odd_entry(chance: random.Random, array: np.ndarray) -> np.ndarray:
     return changed
 
 
+def cut(data: bytearray, chance: random.Random) -> None:
+    """Cut a file off, in place."""
+    del data[chance.randrange(len(data)) :]
+
+
+def flip(data: bytearray, chance: random.Random) -> None:
+    """Flip some bits of a file, in place."""
+    for _ in range(chance.randrange(1, 6)):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+
+
 def damaged(whole: bytes, chance: random.Random) -> bytes:
     """Return a file with one damage."""
     data = bytearray(whole)
     what = chance.randrange(8)
     if what == 0:
-        del data[chance.randrange(len(data)) :]
+        cut(data, chance)
     elif what == 1:
-        for _ in range(chance.randrange(1, 6)):
-            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        flip(data, chance)
     elif what == 2:
         place = chance.randrange(len(data))
         data[place : place + 40] = chance.randbytes(chance.randrange(80))

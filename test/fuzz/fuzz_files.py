@@ -13,7 +13,7 @@ from typing import Any
 
 import attacks
 import numpy as np
-from fuzz_bytes import damaged, odd_member
+from fuzz_bytes import cut, damaged, flip, odd_member
 from fuzz_values import NUMBERS, shown
 from fuzz_workers import Unlawful
 from PIL import Image
@@ -127,10 +127,9 @@ class Files:
         data = bytearray(whole)
         what = chance.randrange(4)
         if what == 0:
-            del data[chance.randrange(len(data)) :]
+            cut(data, chance)
         elif what == 1:
-            for _ in range(chance.randrange(1, 6)):
-                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            flip(data, chance)
         elif what == 2:
             place = chance.randrange(len(data))
             data[place : place + 8] = chance.choice((bytes(8), b'\xff' * 8, chance.randbytes(8)))
