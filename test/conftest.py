@@ -50,7 +50,9 @@ def taking_turns(items):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Tests with real processes and real time get a second chance: a busy machine is no failure.
+    """Tests with real processes, real time or a browser get a second chance.
+
+    A busy machine is no failure, nor is a tab that Chromium gives up for want of memory.
 
     What needed it is listed as R at the end. Without pytest-rerunfailures (it has no rosdep key)
     there is no second chance.
@@ -63,7 +65,7 @@ def pytest_collection_modifyitems(config, items):
             raise pytest.UsageError(f'{item.nodeid}: make test looks for real_time elsewhere')
         if folder == PROCESSES:
             item.add_marker(pytest.mark.ros)
-            if repeats:
-                item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+        if repeats and (folder == PROCESSES or 'browser_context' in item.fixturenames):
+            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
     if hasattr(config, 'workerinput'):  # one of several workers
         items[:] = taking_turns(items)

@@ -282,12 +282,15 @@ def _crossing(ground, feature, x, y):
     below where it is concave; from the other end n points down.
     """
     for z in (FAR, -FAR):
+        last = np.inf
         for _ in range(100):
             phi, n = distance_and_normal(ground, feature, x, y, z)
             if n[2] < STEEP:
                 break
             step = phi / n[2]
             z -= step
-            if abs(step) <= 1e-15 * (1.0 + abs(z)):
+            # at rounding of φ, which a large radius makes larger than that of z, steps shrink no more
+            if abs(step) <= 1e-15 * (1.0 + abs(z)) or last <= abs(step) < 1e-9:
                 return z
+            last = abs(step)
     return np.nan

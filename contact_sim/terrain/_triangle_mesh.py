@@ -95,11 +95,12 @@ class TriangleMesh:
             raise InvalidInput(
                 f'TriangleMesh.from_file: scale = {shown(scale)}: expected a number > 0'
             )
-        mesh = _loaded(Path(path))
-        try:
-            return cls(np.asarray(mesh.vertices) * scale, np.asarray(mesh.faces))
-        except InvalidInput as error:
-            raise InvalidInput(f'{path}: {error}') from error
+        with _reading.reading(path):
+            mesh = _loaded(Path(path))
+            try:
+                return cls(np.asarray(mesh.vertices) * scale, np.asarray(mesh.faces))
+            except InvalidInput as error:
+                raise InvalidInput(f'{path}: {error}') from error
 
     __repr__ = one_line
 
@@ -484,7 +485,9 @@ def _check_edges(
     half_edges = np.flatnonzero(edge == np.flatnonzero(odd)[0])
     h = half_edges[0]
     where = f'the edge from {_place(vertices, start[h])} to {_place(vertices, end[h])}'
-    faces = ', '.join(str(t) for t in half_edges // 3)
+    faces = ', '.join(str(t) for t in half_edges[:6] // 3)
+    if len(half_edges) > 6:
+        faces += f' and {len(half_edges) - 6} others'
     if len(half_edges) == 2:
         reason = f'triangles {faces} face opposite ways at {where}: turn one of them round'
     else:

@@ -68,6 +68,17 @@ def test_a_sphere_by_numbers():
     assert bend[3] == pytest.approx(1.0 / np.hypot(0.6, 0.9))
 
 
+@pytest.mark.parametrize('hollow', [False, True])
+@pytest.mark.parametrize('radius', [1.5, 10.0, 1000.0])
+def test_a_sphere_has_a_height_wherever_it_is(radius, hollow):
+    """With a large radius, rounding of the distance is more than that of the height."""
+    side = -1.0 if hollow else 1.0
+    ground = SphereGround((0.1, 0.2, -side * radius), radius, hollow)
+    for x, y in np.random.default_rng(5).uniform(-0.65 * radius, 0.65 * radius, (300, 2)):
+        expected = -side * radius + side * np.sqrt(radius**2 - x**2 - y**2)
+        assert ground.height(0.1 + x, 0.2 + y) == pytest.approx(expected, abs=1e-15 * radius)
+
+
 def test_curvature_tells_ground_from_hollow_and_axis_from_girth():
     pipe = CylinderGround((0.0, 0.0, 1.0), (0.0, 5.0, 0.0), 1.0, hollow=True)
     phi, n = distance_and_normal(pipe.ground, 0, 0.0, 3.0, 0.1)

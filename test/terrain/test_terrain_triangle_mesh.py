@@ -183,6 +183,11 @@ def test_files_give_the_mesh_that_was_written(tmp_path, suffix):
             'v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3\nf 1 4 3\n',
             r'twisted\.obj: .*face opposite ways',
         ),
+        (
+            'equal.obj',
+            'v 0 0 0\nv 1 0 0\nv 0 1 0\n' + 'f 1 2 3\n' * 1000,
+            r'triangles 0, 1, 2, 3, 4, 5 and 994 others share the edge from [^;]{1,200}$',
+        ),
     ],
 )
 def test_bad_files_are_refused(tmp_path, name, text, message):
@@ -190,3 +195,16 @@ def test_bad_files_are_refused(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
     with pytest.raises(InvalidInput, match=message):
         TriangleMesh.from_file(tmp_path / name)
+
+
+def test_building_the_mesh_of_a_file_takes_no_more_memory_than_the_limit(tmp_path, monkeypatch):
+    pytest.importorskip('trimesh')
+    (tmp_path / 'a.obj').write_text('v 0 0 0\nv 1 0 0\nv 0 1 0\n' + 'f 1 2 3\n' * 300)
+    monkeypatch.setenv('CONTACT_SIM_READING', 'bytes=30e6')
+
+    def build(mesh):
+        bytearray(100_000_000)
+
+    monkeypatch.setattr(TriangleMesh, '__post_init__', build)
+    with pytest.raises(InvalidInput, match=r'a\.obj: reading it takes more memory'):
+        TriangleMesh.from_file(tmp_path / 'a.obj')
