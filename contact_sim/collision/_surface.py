@@ -289,7 +289,7 @@ def _crossing(ground, feature, x, y):
                 break
             step = phi / n[2]
             z -= step
-            # at rounding of φ, which a large radius makes larger than that of z, steps shrink no more
+            # a large radius makes the rounding of φ larger than that of z: steps shrink no more
             if abs(step) <= 1e-15 * (1.0 + abs(z)) or last <= abs(step) < 1e-9:
                 return z
             last = abs(step)
