@@ -62,7 +62,7 @@ FIELDS = (
 """Fields of the step data from which the columns come."""
 OF_ROWS = ('impulse', 'u_next', 'bias')
 """Those with a row per row of the contact problem; contacts with the ground come first."""
-BLOCK = 64
+BLOCK = 128
 """Steps between two evaluations."""
 CONVERGED = np.array([status.converged for status in STATUSES])
 
@@ -135,7 +135,7 @@ class Log:
     def add(self, report: StepReport) -> bool:
         """Add one step; return whether the trial has ended."""
         k = self._filled
-        report.record.buffer.take(self._places, out=self._rows[k], mode='clip')
+        report.write_numbers(self._places, self._rows[k])
         report.write_residuals(self._residuals[k])
         self._filled = k + 1
         if self._filled == BLOCK:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from math import cos, floor, hypot, sin
+from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,11 +64,8 @@ class Gait:
 
         Every foot begins with a stance; `offset` in shares of the period is 0 or 0.5 for a pair.
         """
-        cycle = time / self.period - offset
-        phase = cycle - floor(cycle)
-        if cycle < 0.0 or phase < self.duty:
-            return None
-        return (phase - self.duty) / (1.0 - self.duty)
+        share = share_of_swing(time, self.period, self.duty, offset)
+        return None if share == STANDS else float(share)
 
 
 def diagonal_pairs(feet: ArrayLike) -> NDArray[np.int64]:
@@ -81,6 +78,20 @@ def diagonal_pairs(feet: ArrayLike) -> NDArray[np.int64]:
     pair = np.empty(4, dtype=np.int64)
     pair[around] = (0, 1, 0, 1)
     return pair
+
+
+STANDS = -1.0
+"""Share of its swing of a foot that stands."""
+
+
+@kernel
+def share_of_swing(time, period, duty, offset):
+    """Return the share of its swing that a foot has done, or STANDS; see `Gait.swing`."""
+    cycle = time / period - offset
+    phase = cycle - np.floor(cycle)
+    if cycle < 0.0 or phase < duty:
+        return STANDS
+    return (phase - duty) / (1.0 - duty)
 
 
 @kernel
@@ -112,8 +123,7 @@ GAINS = BaseGains((10.0, 10.0, 200.0), (6.0, 6.0, 25.0), 200.0, 25.0)
 """Soft along the ground, which the footholds look after."""
 STANDING_TIME = 0.3
 """Seconds before the first step."""
-STANDS = -1.0
-"""Share of its swing of a foot that stands."""
+NOTHING = np.zeros(3)
 LARGEST_STEP = 0.05
 """Longest time between two calls that still counts as one run [s]."""
 
@@ -186,10 +196,16 @@ class Trot:
         self._inverse = InverseDynamicsQP(dynamics, friction)
         feet = dynamics.foot - dynamics.foot.mean(axis=0)
         self._place = feet * [1.0, 1.0, 0.0]
-        self._offset = (0.5 * diagonal_pairs(feet[:, :2])).tolist()
+        self._offset = 0.5 * diagonal_pairs(feet[:, :2])
         self._height = float(robot.reference_configuration()[2])
         self._natural = float(np.sqrt(self._height / GRAVITY))
-        self.gait = Gait(tuning.period * self._natural, tuning.duty)
+        self.gait = gait = Gait(tuning.period * self._natural, tuning.duty)
+        self._numbers = np.array([
+            tuning.acceleration, tuning.lead * self._height, tuning.turn_lead, gait.period,
+            gait.duty, gait.swing_time, tuning.capture * self._natural,
+            tuning.press * self._height, tuning.swing_height * self._height, tuning.swing_p,
+            tuning.swing_d,
+        ])  # fmt: skip
         self._command = np.zeros(3)
         self._last: float | None = None
         with suppress(SingularLegs):  # compiles kernels where that is still to be done
@@ -213,7 +229,9 @@ class Trot:
 
     def effort(self, time: float, q: Array, v: Array) -> Array:
         """Return the joint efforts [N m] for the state q (nq,), v (nv,) at `time` [s]."""
-        return self.answer(time, q, v).effort
+        if type(time) is not float or not isfinite(time):
+            return self.answer(time, q, v).effort  # checks it
+        return self._answer(time, q, v).effort
 
     @checked
     def answer(self, time: float, q: Array, v: Array) -> Answer:
@@ -221,72 +239,96 @@ class Trot:
 
         A time that goes back, or leaps ahead, starts the gait anew.
         """
-        self.dynamics.update(q, v)
+        return self._answer(time, q, v)
+
+    def _answer(self, time: float, q: Array, v: Array) -> Answer:
+        d = self.dynamics
+        d.update(q, v)
         if self._last is None or not 0.0 <= time - self._last <= LARGEST_STEP:
             self._start(time)
-        self._advance(time - self._last)  # type: ignore[operator]
+        standing, feet, speed, place, yaw, yaw_rate = plan(
+            time - self._begin, time - self._last, self._numbers, self._command, self._memory,  # type: ignore[operator]
+            self._lift_off, self._in_air, self._offset, self._place, d.rotation, d.q, d.v,
+            d.centre_of_mass, d.foot, d.foot_velocity,
+        )  # fmt: skip
         self._last = time
-        standing, feet = self._feet(time - self._begin)
-        position = np.array([*self._target, self._ground + self._height])
-        turning = float(self._velocity[2])
-        reference = BaseReference(position, self._yaw, self._speed, yaw_rate=turning)
-        base = base_acceleration(self.dynamics, reference, self.tuning.gains)
+        place[2] += self._height
+        reference = BaseReference(place, yaw, speed, NOTHING, yaw_rate)
+        base = base_acceleration(d, reference, self.tuning.gains)
         return self._inverse.solve(base, feet, standing)
 
     def _start(self, time: float) -> None:
         """Begin at the present state."""
         d = self.dynamics
         self._last, self._begin = time, time + STANDING_TIME
-        self._ground = float(d.foot[:, 2].mean())
-        self._target = d.q[:2].copy()
-        self._yaw = yaw_of(d.rotation)
-        self._velocity = self._speed = np.zeros(3)
-        self._lift_off = d.foot.copy()
-        self._in_air = [False] * d.n_feet
-
-    def _advance(self, step: float) -> None:
-        """Move the desired pose by what is commanded, but not out of reach."""
-        d, t = self.dynamics, self.tuning
-        change = t.acceleration * step
-        ahead = np.maximum(np.minimum(self._command - self._velocity, change), -change)
-        self._velocity = self._velocity + ahead
-        forward, sideways, rate = self._velocity.tolist()
-        present = yaw_of(d.rotation)
-        turn = self._yaw + step * rate - present
-        turn = float((turn + np.pi) % (2.0 * np.pi) - np.pi)  # in [−π, π)
-        self._yaw = present + min(max(turn, -t.turn_lead), t.turn_lead)
-        c, s = cos(self._yaw), sin(self._yaw)
-        self._speed = np.array([c * forward - s * sideways, s * forward + c * sideways, 0.0])
-        way = self._target + step * self._speed[:2] - d.q[:2]
-        reach = t.lead * self._height / max(hypot(*way.tolist()), 1e-9)
-        self._target = d.q[:2] + min(1.0, reach) * way
-
-    def _feet(self, time: float) -> tuple[NDArray[np.bool_], Array]:
-        """Return which feet stand, and the desired accelerations of all."""
-        d, t, gait = self.dynamics, self.tuning, self.gait
-        share = np.full(len(self._offset), STANDS)
-        for i, offset in enumerate(self._offset):
-            swing = gait.swing(time, offset)
-            if swing is not None:
-                share[i] = swing
-                if not self._in_air[i]:
-                    self._lift_off[i] = d.foot[i]
-            self._in_air[i] = swing is not None
-        half_stance = 0.5 * (gait.duty * gait.period)
-        aim = footholds(
-            d.centre_of_mass, d.rotation, d.v, self._speed, self._place, share,
-            (self._yaw, float(self._velocity[2])), (gait.swing_time, half_stance),
-            t.capture * self._natural,
-        )  # fmt: skip
-        aim[:, 2] = self._ground - t.press * self._height
-        acceleration, self._ground = accelerations_of_feet(
-            d.foot, d.foot_velocity, self._lift_off, aim, share,
-            (t.swing_height * self._height, gait.swing_time, t.swing_p, t.swing_d),
-        )  # fmt: skip
-        return share == STANDS, acceleration
+        # velocity that is commanded by now, desired heading, place along the ground, its height
+        self._memory = np.zeros(7)
+        self._memory[3] = yaw_of(d.rotation)
+        self._memory[4:6], self._memory[6] = d.q[:2], d.foot[:, 2].mean()
+        self._lift_off, self._in_air = d.foot.copy(), np.zeros(d.n_feet, dtype=bool)
 
     def __repr__(self) -> str:
         return summary(self, robot=self.dynamics.robot.name, velocity=self.velocity)
+
+
+@kernel
+def plan(
+    time,
+    step,
+    numbers,
+    command,
+    memory,
+    lift_off,
+    in_air,
+    offset,
+    place,
+    R,
+    q,
+    v,
+    centre,
+    foot,
+    foot_velocity,
+):
+    """Return which feet stand, (n,), and what feet and base should do now.
+
+    That is: accelerations of the feet (n, 3), velocity of the base (3,), its place above which it
+    stays (3,), heading [rad] and its rate. `step`: time since the last plan [s], at which `memory`
+    (7,), `lift_off` (n, 3) and `in_air` (n,) were left.
+    """
+    acceleration, lead, turn_lead, period, duty = numbers[:5]
+    swing_time, capture, press, swing_height, swing_p, swing_d = numbers[5:]
+    velocity, target, n = memory[:3], memory[4:6], foot.shape[0]
+    # the desired pose moves by what is commanded, but not out of reach
+    for k in range(3):
+        change = acceleration * step
+        velocity[k] += max(min(command[k] - velocity[k], change), -change)
+    present = np.arctan2(R[1, 0], R[0, 0])
+    turn = memory[3] + step * velocity[2] - present
+    turn = (turn + np.pi) % (2.0 * np.pi) - np.pi  # in [−π, π)
+    yaw = memory[3] = present + min(max(turn, -turn_lead), turn_lead)
+    c, s = np.cos(yaw), np.sin(yaw)
+    speed = np.array((c * velocity[0] - s * velocity[1], s * velocity[0] + c * velocity[1], 0.0))
+    way_x, way_y = target[0] + step * speed[0] - q[0], target[1] + step * speed[1] - q[1]
+    reach = min(1.0, lead / max(np.hypot(way_x, way_y), 1e-9))
+    target[0], target[1] = q[0] + reach * way_x, q[1] + reach * way_y
+    # a foot that leaves the ground swings from where it is to its foothold
+    share, standing = np.empty(n), np.empty(n, dtype=np.bool_)
+    for i in range(n):
+        share[i] = share_of_swing(time, period, duty, offset[i])
+        standing[i] = share[i] == STANDS
+        if not standing[i] and not in_air[i]:
+            lift_off[i] = foot[i]
+        in_air[i] = not standing[i]
+    aim = footholds(
+        centre, R, v, speed, place, share, (yaw, velocity[2]),
+        (swing_time, 0.5 * (duty * period)), capture,
+    )  # fmt: skip
+    aim[:, 2] = memory[6] - press
+    desired, memory[6] = accelerations_of_feet(
+        foot, foot_velocity, lift_off, aim, share, (swing_height, swing_time, swing_p, swing_d)
+    )
+    where = np.array((target[0], target[1], memory[6]))
+    return standing, desired, speed, where, yaw, velocity[2]
 
 
 @kernel

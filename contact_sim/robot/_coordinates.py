@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,21 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from contact_sim._types import Array
-from contact_sim._validation import LARGEST, as_tuple, check_unique, checked_fields, real_array
+from contact_sim._validation import (
+    LARGEST,
+    as_tuple,
+    check_unique,
+    checked_fields,
+    is_finite,
+    real_array,
+)
 from contact_sim.errors import InvalidInput, UnknownName, of_type
 
 # ---------------------------------------------- vectors: lengths, finite values, unit quaternions
 
 UNIT_TOLERANCE = 1e-6
 """Largest distance of the norm of a quaternion from 1; within it the norm is made 1."""
+EPSILON = float(np.finfo(float).eps)
 
 UnitBlock = tuple[str, int, int]
 """A part of q that must have norm 1: its name, first index in q, length."""
@@ -48,8 +57,8 @@ def checked_vector(
     vector = np.array(real_array(place, values))
     if vector.shape != (length,):
         raise InvalidInput(f'{place}: shape {vector.shape}, expected ({length},)')
-    bad = np.flatnonzero(~(np.abs(vector) <= LARGEST))
-    if bad.size:
+    if not is_finite(vector):
+        bad = np.flatnonzero(~(np.abs(vector) <= LARGEST))
         label = f' ({names[bad[0]]})' if names else ''
         raise InvalidInput(
             f'{place}: entry {bad[0]}{label} is {vector[bad[0]]}, not finite, expected numbers up '
@@ -75,13 +84,13 @@ def normalised(place: str, blocks: Sequence[UnitBlock], q: Array) -> Array:
     """Normalise the unit blocks of `q` in place and return it; refuse one far from norm 1."""
     for what, start, length in blocks:
         block = q[start : start + length]
-        norm = float(np.sqrt(block @ block))
+        norm = math.sqrt(block.dot(block))
         if abs(norm - 1.0) > UNIT_TOLERANCE:
             raise InvalidInput(
                 f'{place}: q[{start}:{start + length}] = {block.tolist()}, the {what}, has norm '
                 f'{norm:.9g}, expected 1 within {UNIT_TOLERANCE:g}'
             )
-        if abs(norm - 1.0) > np.finfo(float).eps:  # leave what is exact bit for bit
+        if abs(norm - 1.0) > EPSILON:  # leave what is exact bit for bit
             block /= norm
     return q
 

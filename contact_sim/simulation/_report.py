@@ -235,6 +235,13 @@ class StepReport:
         """Residuals of the laws of contact and of motion (theory 2.15)."""
         return self._context.residuals(self._buffer)
 
+    def write_numbers(self, places: Indices, out: Array) -> None:
+        """Write the numbers of `record` at some places of its buffer into `out`, shape (n,).
+
+        For many steps, as `write_residuals`.
+        """
+        self._buffer.take(places, out=out, mode='clip')
+
     def write_residuals(self, out: Array) -> None:
         """Write `residuals` into `out`, in the order of their fields, shape (len(Residuals),).
 

@@ -48,8 +48,9 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         'interval_closed': (sizes.ns,),
         # guards at the stage evaluated last and at the start, and by how much each may be missed
         'guard': (guards,), 'guard_before': (guards,), 'slack': (guards,), 'allowance': (guards,),
-        # guards at the last instant without and the first with a violation
-        'guard_low': (guards,), 'guard_high': (guards,),
+        # guards at the last instant without and the first with a violation, and at the one of
+        # these two before
+        'guard_low': (guards,), 'guard_high': (guards,), 'guard_third': (guards,),
     }  # fmt: skip
 
 

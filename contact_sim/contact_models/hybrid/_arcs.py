@@ -397,20 +397,39 @@ def watch_violated(arc):
 
 
 @kernel
-def earliest_root(arc, low, high, bisect):
+def earliest_root(arc, low, high, third, bisect):
     """Return the earliest estimate of a root in [low, high] [s], or their middle to `bisect`."""
-    # at `low` no watched guard is violated, at `high` all are
+    # at `low` no watched guard is violated, at `high` all are; NaN: there is no `third` instant
     watched, first = integers(arc, e.WATCHED), high
     at_low, at_high = vector(arc, e.GUARD_LOW), vector(arc, e.GUARD_HIGH)
+    at_third, width = vector(arc, e.GUARD_THIRD), high - low
     for place in range(watched.shape[0]):
         if watched[place] == 1:
-            estimate = 0.5 * (low + high)
-            # secant (regula falsi) where the guard at `low` is positive
+            share = 0.5 if bisect else 0.0  # the root is at `low` where the guard is zero there
             if not bisect and at_low[place] > 0.0:
                 share = at_low[place] / (at_low[place] - at_high[place])
-                estimate = low + share * (high - low)
-            first = min(first, estimate)
+                if np.isfinite(third):
+                    way = (third - low) / width
+                    share = parabola_root(
+                        at_low[place], at_high[place], way, at_third[place], share
+                    )
+            first = min(first, low + share * width)
     return first
+
+
+@kernel
+def parabola_root(start, end, way, value, otherwise):
+    """Return where the parabola through (0, start > 0), (1, end < 0), (way, value) is zero.
+
+    That is in (0, 1); `otherwise` where rounding hides it. Gaps are parabolas: a contact that has
+    hardly left the ground comes back at once, and secants need many steps to find that.
+    """
+    slope = end - start
+    bend = ((value - end) / (way - 1.0) - slope) / way
+    linear = slope - bend
+    square = linear**2 - 4.0 * bend * start
+    root = 2.0 * start / (np.sqrt(square) - linear) if square >= 0.0 else otherwise
+    return root if 0.0 < root < 1.0 else otherwise
 
 
 @kernel

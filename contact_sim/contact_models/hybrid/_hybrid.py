@@ -175,7 +175,7 @@ class EventDriven:
         fill_coefficients(*self._arrays)
         apply_impact(*self._arrays, *self._law)
         only_forces_violated(*own)
-        earliest_root(*own, 0.0, 1.0, False)
+        earliest_root(*own, 0.0, 1.0, 0.5, False)
         watch_violated(*own)
         prepare_event(*own)
         evaluate_velocity(*self._arrays, self._arc.arc_v)
@@ -351,27 +351,29 @@ class EventDriven:
         arc, own, tolerance = self._arc, self._own, self._settings.event_tolerance
         if redundant and only_forces_violated(*own):
             return self._locate_by_choice(dt)
-        low, high, reached, misses = 0.0, dt, dt, 0
+        low, high, third, reached, misses = 0.0, dt, np.nan, dt, 0
         arc.watched[:] = 0
         watch_violated(*own)
         arc.guard_low[:], arc.guard_high[:] = arc.guard_before, arc.guard
         for _ in range(MAX_LOCATION_TRIES):
             if high - low <= tolerance:
                 break
-            # earliest root by regula falsi, by bisection after it has missed the half three times
-            t = earliest_root(*own, low, high, misses >= MISSES_BEFORE_BISECTION)
-            t = min(max(t, low + 0.25 * tolerance), high)
+            # earliest root by parabolas, by bisection after they have missed the half three times
+            t = earliest_root(*own, low, high, third, misses >= MISSES_BEFORE_BISECTION)
+            t = min(max(t, low + 0.05 * tolerance), high)
             t = low + 0.5 * (high - low) if t >= high else t
             self._integrate(t)
             reached = t
             violated, largest = watch_violated(*own)
             if violated:
                 misses = misses + 1 if t - low > 0.5 * (high - low) else 0
+                third, arc.guard_third[:] = high, arc.guard_high
                 high, arc.guard_high[:] = t, arc.guard
                 if largest <= LOCATED_VIOLATION:
                     break
             else:
                 misses = misses + 1 if high - t > 0.5 * (high - low) else 0
+                third, arc.guard_third[:] = low, arc.guard_low
                 low, arc.guard_low[:] = t, arc.guard
         if reached != high:
             self._integrate(high)
