@@ -82,8 +82,10 @@ def compile_named(name: str) -> str:
     """Compile a contact model, or all controllers under their common name; return the name."""
     if name == CONTROLLERS:
         robot = load_robot(ROBOT)
+        q, v = robot.reference_configuration(), np.zeros(robot.nv)
         for controller in (Stance(robot), Trot(robot)):
-            controller.effort(0.0, robot.reference_configuration(), np.zeros(robot.nv))
+            controller.effort(0.0, q, v)
+        Trot(robot).efforts(np.zeros(1), q[None], v[None])
     else:
         compile_model(name)
     return name

@@ -55,7 +55,8 @@ class Controller(Protocol):
 
     Besides, `velocity` of shape (3,) is assigned where it exists: forward and sideways speed [m/s]
     and turning rate [rad/s]; and `batch(time, q, v)`, where it exists, is a `BatchController`: it
-    controls many worlds at once, and has to be a function of its arguments alone.
+    controls many worlds at once, row by row the same ones in every call, each as `effort` does
+    to the bit.
     """
 
     def reset(self, sim: Simulator) -> None:

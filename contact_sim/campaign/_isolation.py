@@ -25,6 +25,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from contact_sim._validation import checked_fields, positive
 from contact_sim.campaign._controllers import BUILT_IN, load_controller
 from contact_sim.campaign._scenarios import scenario_of
@@ -308,8 +310,10 @@ def serve(descriptor: int) -> None:
             said = getattr(importlib.import_module(module), name)(trial_of(request['trial']))
             connection.send_bytes(json.dumps(said).encode())
         else:
+            trial = trial_of(request['inspect'])
+            warm_up(trial, warm)
             connection.send_bytes(b'null')
-            answer = inspected(trial_of(request['inspect']))
+            answer = inspected(trial)
             connection.send_bytes(json.dumps(answer).encode())
 
 
@@ -325,7 +329,11 @@ def warm_up(trial: Trial, warm: set[Any]) -> None:
     with suppress(ContactSimError):  # the trial itself says what is wrong
         simulator_of(trial)
         if trial.controller in BUILT_IN:
-            load_controller(trial.controller, robot_of(trial.robot, trial.feet), trial.robot)
+            robot = robot_of(trial.robot, trial.feet)
+            loaded = load_controller(trial.controller, robot, trial.robot)
+            if loaded.batch is not None:
+                q, v = robot.reference_configuration(), np.zeros(robot.nv)
+                loaded.batch(np.zeros(1), q[None], v[None])
 
 
 def inspected(trial: Trial) -> dict[str, Any]:

@@ -22,6 +22,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
 from contact_sim._validation import positive
+from contact_sim.dynamics._rigid_body import (
+    bias_forces,
+    forward_kinematics,
+    mass_matrix,
+    mass_moment,
+    world_inertia,
+)
+from contact_sim.dynamics._tree import tree_of
+from contact_sim.dynamics._vectors import add, cross, put, rotated, sub, vec
 from contact_sim.errors import InvalidInput, SingularLegs, of_type, one_line, shown
 from contact_sim.robot._coordinates import moving_dofs
 from contact_sim.robot._model import RobotModel
@@ -84,7 +93,6 @@ class LeggedDynamics:
     def __init__(self, robot: RobotModel) -> None:
         self.robot = of_type('robot', robot, RobotModel)
         self._model = model = robot.pinocchio_model
-        self._data = data = model.createData()
         if not can_move_its_feet(robot):
             what = f'whole-body control of robot {robot.name}'
             if not robot.floating_base:
@@ -95,37 +103,80 @@ class LeggedDynamics:
                 f'{len(robot.contact_points)} feet'
             )
         points = robot.contact_points
-        self.n_feet = len(points)
+        self.n_feet = n = len(points)
         joints = [model.getJointId(point.joint) for point in points]
-        self._spheres = np.array([[*point.offset, point.radius] for point in points])
         self._moved = np.array([moving_dofs(model, joint) for joint in joints])
         self._free = np.concatenate([np.arange(6), robot.joint_velocity_index])
         self._friction = robot.joint_damping.copy(), robot.joint_friction.copy()
         for friction in self._friction:
             friction[self._free] = 0.0  # what motors overcome is theirs
-        # views of Pinocchio's memory, fetched once: they follow every later call
-        self._views = [
-            part for j in joints for part in (*data.oMi[j].rotation, data.oMi[j].translation)
-        ]
-        self._placements = np.zeros((self.n_feet, 12))
-        self.upper_inertia, self.nonlinear_effects = data.M, data.nle
-        self.centre_of_mass, self.rotation = data.com[0], data.oMi[1].rotation
-        self._world, self._rate = data.J, data.dJ
-        self.update(robot.reference_configuration(), np.zeros(model.nv))
+        nq, nv = model.nq, model.nv
+        self.q, self.v = np.zeros(nq), np.zeros(nv)
+        self.foot, self.foot_velocity = np.zeros((n, 3)), np.zeros((n, 3))
+        self.jacobian, self.drift = np.zeros((3 * n, nv)), np.zeros(3 * n)
+        tree = tree_of(model)
+        self.compiled = not len(robot.loops) and not tree.unsupported
+        if self.compiled:
+            body = tree.body_of_joint[joints]
+            offset = [tree.axes[i].T @ point.offset for i, point in zip(body, points, strict=True)]
+            self._spheres = np.array([[*o, p.radius] for o, p in zip(offset, points, strict=True)])
+            self.lower_inertia, self.nonlinear_effects = np.zeros((nv, nv)), np.zeros(nv)
+            self.centre_of_mass, self.rotation = np.zeros(3), np.zeros((3, 3))
+            nb = len(tree.kind)
+            self.constants = (
+                (tree.kind, tree.parent, tree.q_index, tree.v_index, tree.dof_parent,
+                 tree.placement, tree.body, tree.armature),
+                (body, self._spheres, self._moved, np.array(model.gravity.linear)),
+            )  # fmt: skip
+            """What the kernel `motion_of_legs` has to know of the robot."""
+            self.scratch = (
+                np.zeros(3), np.zeros((nb, 12)), np.zeros((nv, 6)), np.zeros((nb, 10)),
+                np.zeros((nb, 10)), np.zeros((nb, 6)), np.zeros((nb, 6)), np.zeros((nb, 6)),
+            )  # fmt: skip
+            self.terms = (
+                self.lower_inertia, self.nonlinear_effects, self.rotation, self.centre_of_mass,
+                self.foot, self.foot_velocity, self.jacobian, self.drift,
+            )  # fmt: skip
+            """What it fills."""
+            self.upper_inertia = self.lower_inertia.T
+        else:
+            self._spheres = np.array([[*point.offset, point.radius] for point in points])
+            self._data = data = model.createData()
+            # views of Pinocchio's memory, fetched once: they follow every later call
+            self._views = [
+                part for j in joints for part in (*data.oMi[j].rotation.T, data.oMi[j].translation)
+            ]
+            self._placements = np.zeros((n, 12))
+            self.upper_inertia, self.nonlinear_effects = data.M, data.nle
+            self.centre_of_mass, self.rotation = data.com[0], data.oMi[1].rotation
+        self.update(robot.reference_configuration(), np.zeros(nv))
 
     def update(self, q: Array, v: Array) -> None:
         """Evaluate everything at q (nq,), v (nv,)."""
-        model, data, loops = self._model, self._data, self.robot.loops
         self.q, self.v = q, v = self.robot.checked_configuration(q), self.robot.checked_velocity(v)
+        self.w = v
+        if self.compiled:
+            motion_of_legs(*self.constants, self.scratch, q, v, self.terms)
+        else:
+            self._update_by_pinocchio(q, v)
+
+    def _update_by_pinocchio(self, q: Array, v: Array) -> None:
+        """Evaluate everything of a robot with joints that the kernels do not know."""
+        model, data, loops = self._model, self._data, self.robot.loops
         pin.nonLinearEffects(model, data, q, v)
         pin.crba(model, data, q)
         pin.computeJointJacobiansTimeVariation(model, data, q, v)
         pin.centerOfMass(model, data, pin.KinematicLevel.POSITION, False)
         np.concatenate(self._views, out=self._placements.reshape(-1))
-        self.foot, self.foot_velocity, self.jacobian, self.drift = motion_of_feet(
-            self._placements, self._spheres, self._moved, self._world, self._rate, v
-        )
-        self.w = v
+        speeds = self._moved * v
+        feet = self.n_feet
+        foot, velocity = np.zeros((feet, 3)), np.zeros((feet, 3))
+        jacobian, drift = np.zeros((3 * feet, len(v))), np.zeros(3 * feet)
+        motion_of_feet(
+            self._placements, self._spheres, self._moved, data.J.T.copy(), np.zeros(3),
+            speeds @ data.J.T, speeds @ data.dJ.T, foot, velocity, jacobian, drift,
+        )  # fmt: skip
+        self.foot, self.foot_velocity, self.jacobian, self.drift = foot, velocity, jacobian, drift
         if not len(loops):
             return
         # joints that are not driven follow those that are
@@ -165,50 +216,68 @@ def symmetric(upper):
 
 
 @kernel
-def cross(a, b):
-    """Return a × b of two 3-vectors as a tuple."""
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+def motion_of_legs(tree, feet, scratch, q, v, terms):
+    """Fill M, its lower triangle (nv, nv), h (nv,), R (3, 3), centre of mass and `motion_of_feet`.
+
+    At q (nq,), v (nv,); `tree` are arrays of the `Tree`, `feet` their bodies (n,), `spheres`,
+    `moved` and gravity, see `motion_of_feet`.
+    """
+    kind, parent, q_index, v_index, dof_parent, placement, body, armature = tree
+    bodies, spheres, moved, gravity = feet
+    origin, pose, columns, inertia, composite, twist, bias, wrench = scratch
+    M, h, R, centre, foot, velocity, jacobian, drift = terms
+    forward_kinematics(kind, parent, q_index, v_index, placement, q, origin, pose, columns)
+    world_inertia(body, pose, origin, inertia)
+    mass_matrix(parent, v_index, dof_parent, columns, inertia, armature, composite, M)
+    bias_forces(parent, v_index, columns, inertia, v, gravity, twist, bias, wrench, h)
+    mass_moment(inertia, origin, centre)
+    total = 0.0
+    for j in range(1, inertia.shape[0]):
+        total += inertia[j, 0]
+    for k in range(3):
+        centre[k] /= total
+        for r in range(3):
+            R[r, k] = pose[1, 3 * k + r]
+    n = bodies.shape[0]
+    placements, twists, rates = np.empty((n, 12)), np.empty((n, 6)), np.empty((n, 6))
+    for i in range(n):
+        placements[i], twists[i], rates[i] = pose[bodies[i]], twist[bodies[i]], bias[bodies[i]]
+        for k in range(3):
+            rates[i, k] += gravity[k]  # `bias_forces` accelerates the world instead
+    motion_of_feet(
+        placements, spheres, moved, columns, origin, twists, rates, foot, velocity, jacobian, drift
+    )
 
 
 @kernel
-def motion_of_feet(placements, spheres, moved, world, rate, v):
-    """Return points (n, 3), velocities (n, 3), Jacobian (3 n, nv) and drift (3 n,) of the feet.
+def motion_of_feet(
+    placements, spheres, moved, columns, origin, twists, rates, foot, velocity, jacobian, drift
+):
+    """Fill points (n, 3), velocities (n, 3), Jacobian (3 n, nv) and drift (3 n,) of the feet.
 
-    `placements` (n, 12) of their bodies in world: rotation row by row, then translation; `spheres`
-    (n, 4): centre in the axes of the body and radius; `moved` (n, nv): 1 where a dof moves a foot;
-    `world` (6, nv): twists per dof, linear at the origin of the world, then angular; `rate`: their
-    derivative in time.
+    `placements` (n, 12) of their bodies in world: rotation column by column, then translation;
+    `spheres` (n, 4): centre in the axes of the body and radius; `moved` (n, nv): 1 where a dof
+    moves a foot; `columns` (nv, 6): twists per dof, linear at the `origin` (3,), then angular;
+    `twists` (n, 6) of the bodies, and their `rates` (n, 6) at v̇ = 0.
     """
-    n, nv = moved.shape
-    foot, velocity = np.empty((n, 3)), np.zeros((n, 3))
-    jacobian, drift = np.zeros((3 * n, nv)), np.empty(3 * n)
-    twist, spatial = np.empty(6), np.empty(6)
-    for i in range(n):
+    for i in range(moved.shape[0]):
         P, s = placements[i], spheres[i]
-        x = P[9] + P[0] * s[0] + P[1] * s[1] + P[2] * s[2]
-        y = P[10] + P[3] * s[0] + P[4] * s[1] + P[5] * s[2]
-        z = P[11] + P[6] * s[0] + P[7] * s[1] + P[8] * s[2]
-        centre, point = (x, y, z), (x, y, z - s[3])
-        twist[:], spatial[:] = 0.0, 0.0
-        for k in range(nv):
+        offset = rotated(vec(P, 0), vec(P, 3), vec(P, 6), vec(s, 0))
+        centre = sub(add(vec(P, 9), offset), vec(origin, 0))
+        point = (centre[0], centre[1], centre[2] - s[3])
+        put(foot[i], 0, add(point, vec(origin, 0)))
+        # velocity of the body at the point: v_O + ω × p
+        put(velocity[i], 0, add(vec(twists[i], 0), cross(vec(twists[i], 3), point)))
+        for k in range(moved.shape[1]):
             if moved[i, k] == 0.0:
                 continue
-            for r in range(6):
-                twist[r] += v[k] * world[r, k]
-                spatial[r] += v[k] * rate[r, k]
-            # velocity of the body at the point: v_O + ω × p
-            turn = cross((world[3, k], world[4, k], world[5, k]), point)
+            speed = add(vec(columns[k], 0), cross(vec(columns[k], 3), point))
             for r in range(3):
-                jacobian[3 * i + r, k] = world[r, k] + turn[r]
-                velocity[i, r] += v[k] * jacobian[3 * i + r, k]
+                jacobian[3 * i + r, k] = speed[r]
         # the centre: material acceleration a_O + α × c + ω × v_c; from there α × s
-        sweep = cross(twist[3:], centre)
-        speed = (twist[0] + sweep[0], twist[1] + sweep[1], twist[2] + sweep[2])
-        turning, transport = cross(spatial[3:], point), cross(twist[3:], speed)
-        for r in range(3):
-            foot[i, r] = point[r]
-            drift[3 * i + r] = spatial[r] + turning[r] + transport[r]
-    return foot, velocity, jacobian, drift
+        sweep = add(vec(twists[i], 0), cross(vec(twists[i], 3), centre))
+        turning, transport = cross(vec(rates[i], 3), point), cross(vec(twists[i], 3), sweep)
+        put(drift, 3 * i, add(add(vec(rates[i], 0), turning), transport))
 
 
 def can_move_its_feet(robot: RobotModel) -> bool:
@@ -287,28 +356,45 @@ class InverseDynamicsQP:
         side = positive('friction', friction, '') / np.sqrt(2.0)
         pyramid = [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
         bound = [0.0, 0.0, 0.0, 0.0, -smallest_force * robot.total_mass * 9.81 / dynamics.n_feet]
-        self._cones = [
-            (np.kron(np.eye(n), pyramid), np.tile(bound, n)) for n in range(dynamics.n_feet + 1)
-        ]
+        feet = dynamics.n_feet
+        self.constants = (
+            self._passive, self._weights, np.kron(np.eye(feet), pyramid), np.tile(bound, feet),
+            self._limit,
+        )  # fmt: skip
+        """What the kernel `inverse_dynamics` has to know besides the dynamics."""
 
     def solve(self, base: Array, feet: Array, standing: NDArray[np.bool_]) -> Answer:
         """Return efforts for a* of the base (6,), r of the feet (n_feet, 3), `standing` or not."""
         d = self._dynamics
-        motion, effort, regular = response(
-            d.upper_inertia, d.nonlinear_effects, d.jacobian, d.drift, d.w, feet, standing,
-            self._passive,
+        torque, force, acceleration, solved, regular = inverse_dynamics(
+            d.upper_inertia, d.nonlinear_effects, d.jacobian, d.drift, d.w, base, feet, standing,
+            self.constants,
         )  # fmt: skip
         if not regular:
             raise SingularLegs('singular legs: they cannot move their feet at will')
-        rows, top = self._cones[np.count_nonzero(standing)]
-        weights, limit = self._weights, self._limit
-        torque, force, acceleration, solved = efforts(
-            motion, effort, base, standing, weights, rows, top, limit
-        )
-        if not solved:
-            f = least_excess(motion, effort, base, weights, rows, top, limit)
-            torque, force, acceleration = outcome(motion, effort, f, standing, limit)
         return Answer(torque, force, d.acceleration(acceleration), solved)
+
+
+@kernel
+def inverse_dynamics(upper_inertia, h, J, drift, w, base, feet, standing, constants):
+    """Return τ, forces and v̇ as `outcome`, whether they keep all limits, and whether they exist.
+
+    `base` (6,) is a*, `feet` (n_feet, 3) are r; with `cones` and `bounds` of all feet standing.
+    """
+    passive, weights, cones, bounds, limit = constants
+    motion, effort, regular = response(upper_inertia, h, J, drift, w, feet, standing, passive)
+    if not regular:
+        return np.zeros(0), np.zeros((0, 3)), np.zeros(0), False, False
+    n = np.sum(standing)
+    per_foot = cones.shape[0] // standing.shape[0]
+    rows, top = cones[: per_foot * n, : 3 * n], bounds[: per_foot * n]
+    torque, force, acceleration, solved = efforts(
+        motion, effort, base, standing, weights, rows, top, limit
+    )
+    if not solved:
+        f = least_excess(motion, effort, base, weights, rows, top, limit)
+        torque, force, acceleration = outcome(motion, effort, f, standing, limit)
+    return torque, force, acceleration, solved, True
 
 
 @kernel

@@ -18,8 +18,8 @@ from contact_sim.control._inverse_dynamics import (
     Answer,
     InverseDynamicsQP,
     LeggedDynamics,
-    cross,
 )
+from contact_sim.dynamics._vectors import cross
 from contact_sim.errors import (
     InvalidInput,
     SingularLegs,
@@ -96,23 +96,48 @@ def base_acceleration(
     Feed-forward and PD: p̈* + p (p* − p) + d (ṗ* − ṗ), and likewise for rotations. The velocity
     coordinates of the base turn with it, so the linear part is Rᵀ p̈ − ω × v (theory 0).
     """
-    r, R = reference, dynamics.rotation
-    heading = turned(r.yaw)
-    turn = pin.log3(R.T @ heading)
-    feedback: Array = corrected(
-        R, dynamics.q, dynamics.v, heading, r.position, r.velocity, r.acceleration,
-        turn, float(r.yaw_rate), gains.numbers,
+    r = reference
+    wanted: Array = wanted_acceleration(
+        dynamics.rotation, dynamics.q, dynamics.v, float(r.yaw), r.position, r.velocity,
+        r.acceleration, float(r.yaw_rate), gains.numbers,
     )  # fmt: skip
-    return feedback
+    return wanted
 
 
 @kernel
-def corrected(R, q, v, heading, position, velocity, acceleration, turn, yaw_rate, gains):
+def rotation_vector(R):
+    """Return the rotation vector θ of R = exp(θ×), (3, 3), as a tuple [rad]; |θ| ≤ π."""
+    # the quaternion, from its largest part, as w and the vector part
+    trace = R[0, 0] + R[1, 1] + R[2, 2]
+    k = 0
+    for i in range(1, 3):
+        if R[i, i] > R[k, k]:
+            k = i
+    vector = np.empty(3)
+    if trace >= R[k, k]:
+        w = 1.0 + trace
+        vector[0], vector[1] = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0]
+        vector[2] = R[1, 0] - R[0, 1]
+    else:
+        i, j = (k + 1) % 3, (k + 2) % 3
+        w = R[j, i] - R[i, j]
+        vector[k] = 1.0 + R[k, k] - R[i, i] - R[j, j]
+        vector[i], vector[j] = R[i, k] + R[k, i], R[j, k] + R[k, j]
+    size = np.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
+    if size == 0.0:
+        return 0.0, 0.0, 0.0
+    scale = 2.0 * np.arctan2(size, abs(w)) / size * (1.0 if w >= 0.0 else -1.0)
+    return scale * vector[0], scale * vector[1], scale * vector[2]
+
+
+@kernel
+def wanted_acceleration(R, q, v, yaw, position, velocity, acceleration, yaw_rate, gains):
     """Return a*, see `base_acceleration`, shape (6,).
 
-    R and `heading` (3, 3): axes of the base in world, real and desired; `turn`: rotation vector
-    from R to the heading in the base's axes [rad]; the other vectors, in world, are desired.
+    R (3, 3): axes of the base in world; the other vectors, in world, are desired.
     """
+    heading = turned(yaw)
+    turn = rotation_vector(R.T @ heading)
     error, linear, answer = np.zeros(3), np.zeros(3), np.zeros(6)
     for i in range(3):
         present = R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2]

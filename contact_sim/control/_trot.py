@@ -14,6 +14,7 @@ them is beyond any controller, and only the next footholds mend it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from math import isfinite
@@ -30,8 +31,14 @@ from contact_sim._validation import (
     number_within,
     real_array,
 )
-from contact_sim.control._inverse_dynamics import Answer, InverseDynamicsQP, LeggedDynamics
-from contact_sim.control._stance import BaseGains, BaseReference, base_acceleration, turned, yaw_of
+from contact_sim.control._inverse_dynamics import (
+    Answer,
+    InverseDynamicsQP,
+    LeggedDynamics,
+    inverse_dynamics,
+    motion_of_legs,
+)
+from contact_sim.control._stance import BaseGains, turned, wanted_acceleration
 from contact_sim.errors import InvalidInput, SingularLegs, of_type, shown, summary
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._jit import kernel
@@ -123,7 +130,6 @@ GAINS = BaseGains((10.0, 10.0, 200.0), (6.0, 6.0, 25.0), 200.0, 25.0)
 """Soft along the ground, which the footholds look after."""
 STANDING_TIME = 0.3
 """Seconds before the first step."""
-NOTHING = np.zeros(3)
 LARGEST_STEP = 0.05
 """Longest time between two calls that still counts as one run [s]."""
 
@@ -206,11 +212,15 @@ class Trot:
             tuning.press * self._height, tuning.swing_height * self._height, tuning.swing_p,
             tuning.swing_d,
         ])  # fmt: skip
+        self._constants = (
+            self._numbers, tuning.gains.numbers, self._offset, self._place, self._height
+        )  # fmt: skip
         self._command = np.zeros(3)
-        self._last: float | None = None
+        self._memory = new_memory(1)
+        self._memories = new_memory(0)
         with suppress(SingularLegs):  # compiles kernels where that is still to be done
             self.answer(0.0, dynamics.q, dynamics.v)
-        self._last = None
+        self._memory = new_memory(1)
 
     @property
     def velocity(self) -> Array:
@@ -244,68 +254,85 @@ class Trot:
     def _answer(self, time: float, q: Array, v: Array) -> Answer:
         d = self.dynamics
         d.update(q, v)
-        if self._last is None or not 0.0 <= time - self._last <= LARGEST_STEP:
-            self._start(time)
-        standing, feet, speed, place, yaw, yaw_rate = plan(
-            time - self._begin, time - self._last, self._numbers, self._command, self._memory,  # type: ignore[operator]
-            self._lift_off, self._in_air, self._offset, self._place, d.rotation, d.q, d.v,
-            d.centre_of_mass, d.foot, d.foot_velocity,
+        state, lift_off, in_air = self._memory
+        standing, feet, base = plan(
+            time, self._constants, self._command, state[0], lift_off[0], in_air[0], d.q, d.v,
+            d.rotation, d.centre_of_mass, d.foot, d.foot_velocity,
         )  # fmt: skip
-        self._last = time
-        place[2] += self._height
-        reference = BaseReference(place, yaw, speed, NOTHING, yaw_rate)
-        base = base_acceleration(d, reference, self.tuning.gains)
         return self._inverse.solve(base, feet, standing)
 
-    def _start(self, time: float) -> None:
-        """Begin at the present state."""
+    @property
+    def batch(self) -> Callable[[Array, Array, Array], Array] | None:
+        """`efforts`, None for robots whose terms Pinocchio computes one by one."""
+        return self.efforts if self.dynamics.compiled else None
+
+    def efforts(self, time: Array, q: Array, v: Array) -> Array:
+        """Return the joint efforts of many robots [N m], shape (n, n_joints), each as `effort`.
+
+        At times (n,) [s], in states q (n, nq), v (n, nv); rows belong to the same robots in every
+        call. NaN where legs cannot move their feet at will.
+        """
         d = self.dynamics
-        self._last, self._begin = time, time + STANDING_TIME
-        # velocity that is commanded by now, desired heading, place along the ground, its height
-        self._memory = np.zeros(7)
-        self._memory[3] = yaw_of(d.rotation)
-        self._memory[4:6], self._memory[6] = d.q[:2], d.foot[:, 2].mean()
-        self._lift_off, self._in_air = d.foot.copy(), np.zeros(d.n_feet, dtype=bool)
+        if not d.compiled:
+            raise InvalidInput(
+                f'efforts of many robots {d.robot.name}: it has joints that follow others; ask '
+                'for the effort of each'
+            )
+        n = len(q)
+        if len(self._memories[0]) != n:
+            self._memories = new_memory(n)
+        states = np.array([d.robot.checked_configuration(row) for row in q])
+        speeds = np.array([d.robot.checked_velocity(row) for row in v])
+        answer = np.empty((n, d.robot.n_joints))
+        efforts_of_worlds(
+            np.asarray(time, dtype=float), states, speeds, self._constants, self._command,
+            *self._memories, *d.constants, d.scratch, d.terms, self._inverse.constants, answer,
+        )  # fmt: skip
+        return answer
 
     def __repr__(self) -> str:
         return summary(self, robot=self.dynamics.robot.name, velocity=self.velocity)
 
 
-@kernel
-def plan(
-    time,
-    step,
-    numbers,
-    command,
-    memory,
-    lift_off,
-    in_air,
-    offset,
-    place,
-    R,
-    q,
-    v,
-    centre,
-    foot,
-    foot_velocity,
-):
-    """Return which feet stand, (n,), and what feet and base should do now.
+# --- The controller's memory, and its kernels
+#
+# Of every robot: time of the last call, that of the first step [s]; velocity commanded by now,
+# (3,); desired heading [rad]; place that the base stays above, (2,); height of the ground [m].
 
-    That is: accelerations of the feet (n, 3), velocity of the base (3,), its place above which it
-    stays (3,), heading [rad] and its rate. `step`: time since the last plan [s], at which `memory`
-    (7,), `lift_off` (n, 3) and `in_air` (n,) were left.
+MEMORY = 9
+
+
+def new_memory(n: int) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Return memory, places where feet left the ground, and which are in the air, of n robots."""
+    return np.full((n, MEMORY), np.nan), np.zeros((n, 4, 3)), np.zeros((n, 4), dtype=np.bool_)
+
+
+@kernel
+def plan(time, constants, command, memory, lift_off, in_air, q, v, R, centre, foot, foot_velocity):
+    """Return which feet stand, (n,), and the desired accelerations of feet (n, 3) and base (6,).
+
+    `memory` (MEMORY,), `lift_off` (n, 3) and `in_air` (n,) are those of the last plan.
     """
+    numbers, gains, offset, place, base_height = constants
     acceleration, lead, turn_lead, period, duty = numbers[:5]
     swing_time, capture, press, swing_height, swing_p, swing_d = numbers[5:]
-    velocity, target, n = memory[:3], memory[4:6], foot.shape[0]
+    velocity, target, n = memory[2:5], memory[6:8], foot.shape[0]
+    present = np.arctan2(R[1, 0], R[0, 0])
+    # a new run begins at the present state
+    if not 0.0 <= time - memory[0] <= LARGEST_STEP:
+        memory[0], memory[1], memory[5] = time, time + STANDING_TIME, present
+        velocity[:] = 0.0
+        target[0], target[1], memory[8] = q[0], q[1], np.mean(foot[:, 2])
+        lift_off[:], in_air[:] = foot, False
+    step, since = time - memory[0], time - memory[1]
+    memory[0] = time
     # the desired pose moves by what is commanded, but not out of reach
     for k in range(3):
         change = acceleration * step
         velocity[k] += max(min(command[k] - velocity[k], change), -change)
-    present = np.arctan2(R[1, 0], R[0, 0])
-    turn = memory[3] + step * velocity[2] - present
+    turn = memory[5] + step * velocity[2] - present
     turn = (turn + np.pi) % (2.0 * np.pi) - np.pi  # in [−π, π)
-    yaw = memory[3] = present + min(max(turn, -turn_lead), turn_lead)
+    yaw = memory[5] = present + min(max(turn, -turn_lead), turn_lead)
     c, s = np.cos(yaw), np.sin(yaw)
     speed = np.array((c * velocity[0] - s * velocity[1], s * velocity[0] + c * velocity[1], 0.0))
     way_x, way_y = target[0] + step * speed[0] - q[0], target[1] + step * speed[1] - q[1]
@@ -314,7 +341,7 @@ def plan(
     # a foot that leaves the ground swings from where it is to its foothold
     share, standing = np.empty(n), np.empty(n, dtype=np.bool_)
     for i in range(n):
-        share[i] = share_of_swing(time, period, duty, offset[i])
+        share[i] = share_of_swing(since, period, duty, offset[i])
         standing[i] = share[i] == STANDS
         if not standing[i] and not in_air[i]:
             lift_off[i] = foot[i]
@@ -323,12 +350,47 @@ def plan(
         centre, R, v, speed, place, share, (yaw, velocity[2]),
         (swing_time, 0.5 * (duty * period)), capture,
     )  # fmt: skip
-    aim[:, 2] = memory[6] - press
-    desired, memory[6] = accelerations_of_feet(
+    aim[:, 2] = memory[8] - press
+    feet, memory[8] = accelerations_of_feet(
         foot, foot_velocity, lift_off, aim, share, (swing_height, swing_time, swing_p, swing_d)
     )
-    where = np.array((target[0], target[1], memory[6]))
-    return standing, desired, speed, where, yaw, velocity[2]
+    where = np.array((target[0], target[1], memory[8] + base_height))
+    base = wanted_acceleration(R, q, v, yaw, where, speed, np.zeros(3), velocity[2], gains)
+    return standing, feet, base
+
+
+@kernel
+def efforts_of_worlds(
+    times,
+    q,
+    v,
+    constants,
+    command,
+    memory,
+    lift_off,
+    in_air,
+    tree,
+    feet,
+    scratch,
+    terms,
+    inverse,
+    out,
+):
+    """Fill the efforts of many robots, (n, n_joints); see `Trot.efforts`."""
+    M, h, R, centre, foot, foot_velocity, jacobian, drift = terms
+    for k in range(times.shape[0]):
+        motion_of_legs(tree, feet, scratch, q[k], v[k], terms)
+        standing, wanted, base = plan(
+            times[k], constants, command, memory[k], lift_off[k], in_air[k], q[k], v[k], R, centre,
+            foot, foot_velocity,
+        )  # fmt: skip
+        torque, _, _, _, regular = inverse_dynamics(
+            M.T, h, jacobian, drift, v[k], base, wanted, standing, inverse
+        )
+        if regular:
+            out[k] = torque
+        else:
+            out[k] = np.nan
 
 
 @kernel

@@ -417,7 +417,9 @@ def test_an_unknown_scenario_is_named():
 # --- Batches
 
 
-@pytest.mark.parametrize(('controller', 'model'), [('hold', 'ncp'), (own('many'), 'compliant')])
+@pytest.mark.parametrize(
+    ('controller', 'model'), [('hold', 'ncp'), (own('many'), 'compliant'), ('trot', 'sap')]
+)
 def test_trials_in_a_batch_have_the_rows_that_they_have_alone(model, controller):
     """Different in everything that may differ in a batch; one of them falls."""
     trials = [

@@ -12,9 +12,15 @@ from scipy.optimize import linprog, nnls
 from contact_sim import load_robot
 from contact_sim.control import Stance, Trot
 from contact_sim.control._inverse_dynamics import STILL, InverseDynamicsQP, LeggedDynamics
-from contact_sim.control._stance import BaseGains, BaseReference, base_acceleration, turned
+from contact_sim.control._stance import (
+    BaseGains,
+    BaseReference,
+    base_acceleration,
+    rotation_vector,
+    turned,
+)
 from contact_sim.control._trot import footholds
-from contact_sim.errors import SingularLegs
+from contact_sim.errors import InvalidInput, SingularLegs
 from contact_sim.support import stance_dynamics
 
 ROBOTS = ('go1', 'anymal_b', 'solo12', 'hyq')
@@ -160,6 +166,34 @@ def test_a_new_trot_repeats_the_efforts_of_an_old_one():
         v = 0.01 * rng.normal(size=robot.nv)
         efforts = [trot.effort(0.002 * k, q, v).tobytes() for trot in (used, new, new)]
         assert efforts[0] == efforts[1] == efforts[2]
+
+
+def test_the_efforts_of_many_trots_are_those_of_each():
+    robot, n = load_robot('go1'), 5
+    many, alone = Trot(robot), [Trot(robot) for _ in range(n)]
+    for trot in (many, *alone):
+        trot.velocity = 0.3, 0.1, -0.2
+    for k in range(300):
+        states = [random_state(robot, n * k + i, 0.05)[:2] for i in range(n)]
+        times = 0.002 * k + 0.1 * np.arange(n) + (1.0 if k > 150 else 0.0)  # all start anew
+        found = many.efforts(times, *map(np.array, zip(*states, strict=True)))
+        expected = [t.effort(float(times[i]), *states[i]) for i, t in enumerate(alone)]
+        assert found.tobytes() == np.array(expected).tobytes()
+    with pytest.raises(InvalidInput, match='has joints that follow others'):
+        Trot(load_robot('four_bar_quadruped')).efforts(
+            np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1))
+        )
+
+
+@pytest.mark.parametrize('size', [0.0, 1e-9, 1e-4, 1.0, 3.0, np.pi - 1e-7])
+def test_the_rotation_vector_is_that_of_pinocchio(size):
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        axis = rng.normal(size=3)
+        vector = size * axis / np.linalg.norm(axis)
+        np.testing.assert_allclose(rotation_vector(pin.exp3(vector)), vector, atol=3e-9)
+        if size < 3.1:
+            np.testing.assert_allclose(rotation_vector(pin.exp3(vector)), vector, atol=1e-14)
 
 
 def test_efforts_do_not_change_when_the_caller_reuses_its_arrays():
