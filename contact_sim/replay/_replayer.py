@@ -39,8 +39,9 @@ from contact_sim.replay._format import (
 from contact_sim.replay._recording import Chunk, Recording, without_memory
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
+from contact_sim.simulation._coefficients import MOMENT_COEFFICIENTS
 from contact_sim.simulation._report import StepReport
-from contact_sim.simulation._simulator import MOMENT_COEFFICIENTS, Simulator
+from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
 
 SETUP_CHANGES = ('terrain', 'time_step', 'constraints', 'moments')

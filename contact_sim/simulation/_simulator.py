@@ -28,7 +28,6 @@ from contact_sim._validation import (
     number_within,
     positive,
     real_array,
-    within,
 )
 from contact_sim.arrays._fields import Sizes
 from contact_sim.collision._detection import leaf_dof
@@ -64,12 +63,23 @@ from contact_sim.robot._constraints import (
 )
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
-from contact_sim.robot._several_robots import parts_of
+from contact_sim.simulation._coefficients import (
+    MOMENT_COEFFICIENTS,
+    on_ground,
+    over_ground,
+    per_contact,
+)
 from contact_sim.simulation._judge import controller_limit, refusal_of
 from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._running import announced
 from contact_sim.simulation._shadow import Shadows
-from contact_sim.simulation._state import Snapshot, cast_rays, placed, standing_on, with_base
+from contact_sim.simulation._state import (
+    Snapshot,
+    cast_rays,
+    random_state,
+    standing_on,
+    with_base,
+)
 from contact_sim.simulation._trajectory import Trajectory, TrajectoryBuilder, whole_steps
 from contact_sim.step._bilateral_rows import PythonConstraints, project_configuration
 from contact_sim.step._workspace import Workspace
@@ -78,7 +88,6 @@ PLACEABLE = PointAnchor | FrameAnchor | JointLock
 """Constraints whose place may be left open."""
 ASSEMBLY_ROUNDS, ASSEMBLED = 100, 1e-12
 """Newton steps that close the loops of a reference pose; error [m, rad] that counts as closed."""
-MOMENT_COEFFICIENTS = ('torsional_friction', 'rolling_friction')
 SETTINGS = ('gravity', 'time_step', 'springs', *MOMENT_COEFFICIENTS)
 """Fields of the step data that are settings, not state."""
 
@@ -538,22 +547,7 @@ class Simulator:
             InvalidInput: a negative number, a pose in which closed loops cannot be closed.
         """
         sizes = {'joints': joints, 'tilt': tilt, 'yaw': yaw, 'height': height, 'speed': speed}
-        for name, size in sizes.items():
-            number_within(name, size, np.inf)
-        if seed < 0:
-            raise InvalidInput(f'seed = {seed}: expected a whole number of at least 0')
-        robot, rng = self.robot, np.random.default_rng(seed)
-        q = self.standing_configuration()
-        moved = robot.joint_positions(q) + rng.uniform(-joints, joints, robot.n_joints)
-        limits = robot.lower_position_limit, robot.upper_position_limit
-        q = robot.with_joint_positions(q, np.clip(moved, *limits))
-        q = np.array(self.assembled(q))
-        for part in parts_of(robot):
-            if part.robot.floating_base:
-                turn = np.append(rng.uniform(-tilt, tilt, 2), rng.uniform(-yaw, yaw))
-                gap = float(rng.uniform(0.0, height))
-                q[part.q] = placed(part.robot, self.terrain, q[part.q], gap, turn)
-        return q, rng.uniform(-speed, speed, robot.nv)
+        return random_state(self.robot, self.terrain, self.assembled, seed, sizes)
 
     def standing_configuration(self, pose: str = 'standing') -> Array:
         """Return the reference pose of the robot with its lowest foot on the terrain, (nq,)."""
@@ -1026,70 +1020,3 @@ def checked_robot(robot: object) -> RobotModel:
             f'robot = {shown(robot)}: expected a RobotModel, from contact_sim.load_robot({source})'
         )
     return robot
-
-
-def per_contact(
-    name: str, value: float | ArrayLike, sizes: Sizes, largest: float = np.inf
-) -> Array:
-    """Return one number in [0, largest] per contact, shape (nc,), or raise InvalidInput.
-
-    `value` is one number, one per contact or one per contact point.
-    """
-    nc, points = sizes.nc, sizes.n_candidates
-    lengths = f'{nc}' if nc == points else f'{points} (per contact point) or {nc} (per contact)'
-    try:
-        numbers = real_array(name, value)
-    except InvalidInput as error:
-        raise InvalidInput(
-            f'{name} = {shown(value)}: expected one number, such as 0.8, or a list of {lengths} '
-            'in the order of robot.contact_points'
-        ) from error
-    try:
-        full = np.broadcast_to(over_features(numbers, sizes), (nc,))
-    except ValueError as error:
-        raise InvalidInput(f'{name} = {shown(value)}: expected one number or {lengths}') from error
-    within(name, value, largest)
-    return full
-
-
-def over_ground(name: str, value: float | ArrayLike, sizes: Sizes) -> Array:
-    """Return one number >= 0 per contact with the ground, shape (n_ground,), as `per_contact`."""
-    return per_contact(name, value, sizes)[: sizes.n_ground]
-
-
-def over_features(numbers: Array, sizes: Sizes) -> Array:
-    """Repeat numbers per contact point, the last axis, for its contacts; keep all others.
-
-    Contacts between bodies get the largest of numbers per contact point, or per contact with the
-    ground.
-    """
-    if numbers.ndim == 0 or numbers.shape[-1] not in (sizes.n_candidates, sizes.n_ground):
-        return numbers
-    if numbers.shape[-1] != sizes.n_ground:
-        numbers = np.repeat(numbers, sizes.features, axis=-1)
-    if not sizes.n_pair_slots or not sizes.n_ground:
-        return numbers
-    between = np.repeat(numbers.max(axis=-1, keepdims=True), sizes.n_pair_slots, axis=-1)
-    return np.concatenate([numbers, between], axis=-1)
-
-
-def on_ground(work: Workspace, ground: Terrain) -> Workspace:
-    """Return a workspace for another ground; contacts get the coefficients of their points."""
-    other = work.on(ground)
-    before, now = work.sizes, other.sizes
-    fields = {'friction': 'default_friction', 'restitution': 'default_restitution'}
-    if work.has_moments:
-        fields |= {name: name for name in MOMENT_COEFFICIENTS}
-    for name, field in fields.items():
-        numbers = getattr(work, field)
-        if before.nc != now.nc:
-            with_ground, between = np.split(numbers, [before.n_ground])
-            per_point = with_ground.reshape(before.n_candidates, -1)
-            if (per_point != per_point[:, :1]).any():
-                raise InvalidInput(
-                    f'{name} is given for each of {before.features} contacts of a contact point, '
-                    f'on the new ground there are {now.features}: give it per contact point first'
-                )
-            numbers = np.concatenate([np.repeat(per_point[:, 0], now.features), between])
-        getattr(other, field)[:] = numbers
-    return other

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -178,6 +179,36 @@ def placed(
 
 UNIT = 1e-3
 """Largest distance of the norm of a quaternion that somebody writes from 1."""
+
+
+def random_state(
+    robot: RobotModel,
+    terrain: Terrain,
+    assembled: Callable[[Array], Array],
+    seed: int,
+    sizes: Mapping[str, float],
+) -> tuple[Array, Array]:
+    """Return q (nq,) and v (nv,), see `Simulator.random_start`; `assembled` closes the loops.
+
+    `sizes`: largest joints, tilt, yaw, height and speed.
+    """
+    for name, size in sizes.items():
+        number_within(name, size, np.inf)
+    if seed < 0:
+        raise InvalidInput(f'seed = {seed}: expected a whole number of at least 0')
+    rng, most = np.random.default_rng(seed), sizes
+    q = standing_on(robot, terrain)
+    change = rng.uniform(-most['joints'], most['joints'], robot.n_joints)
+    limits = robot.lower_position_limit, robot.upper_position_limit
+    q = robot.with_joint_positions(q, np.clip(robot.joint_positions(q) + change, *limits))
+    q = np.array(assembled(q))
+    for part in parts_of(robot):
+        if part.robot.floating_base:
+            tilt = rng.uniform(-most['tilt'], most['tilt'], 2)
+            turn = np.append(tilt, rng.uniform(-most['yaw'], most['yaw']))
+            gap = float(rng.uniform(0.0, most['height']))
+            q[part.q] = placed(part.robot, terrain, q[part.q], gap, turn)
+    return q, rng.uniform(-most['speed'], most['speed'], robot.nv)
 
 
 def quaternion_of(orientation: ArrayLike) -> Array:

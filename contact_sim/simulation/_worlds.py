@@ -41,15 +41,11 @@ from contact_sim.errors import InvalidInput, of_type, one_line
 from contact_sim.robot._actuators import Actuators, JointCommand
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
+from contact_sim.simulation._coefficients import MOMENT_COEFFICIENTS, over_features
 from contact_sim.simulation._judge import crossed_limits
 from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._running import announced
-from contact_sim.simulation._simulator import (
-    MOMENT_COEFFICIENTS,
-    check_integrator,
-    checked_robot,
-    over_features,
-)
+from contact_sim.simulation._simulator import check_integrator, checked_robot
 from contact_sim.simulation._state import standing_on
 from contact_sim.step._workspace import Workspace, ground_indices
 
