@@ -260,14 +260,14 @@ class EventDriven:
         while t < h:
             dt = self._length(h - t)
             fine, violated = self._integrate(dt)
-            if not fine:
+            located = fine and violated > 0 and not self._forces_can_adapt(dt)
+            end = self._locate(dt, redundant) if located else dt
+            if not fine or end == NOT_FOLLOWED:
                 if dt <= SHORTEST_ARC:
                     return NOT_FOLLOWED, False
                 self._longest = 0.5 * dt
                 continue
-            located = violated > 0 and not self._forces_can_adapt(dt)
-            if located:
-                dt = self._locate(dt, redundant)
+            dt = end
             t = h if dt == h - t else t + dt
             slips = accept(*self._arrays, dt)
             self._longest = min(2.0 * self._longest, self._settings.max_substep)
@@ -346,7 +346,10 @@ class EventDriven:
         return adapted
 
     def _locate(self, dt: float, redundant: bool) -> float:
-        """Integrate to the first event in the arc, and return its instant in (0, dt]."""
+        """Integrate to the first event in the arc, and return its instant in (0, dt].
+
+        NOT_FOLLOWED where a motion on the way is too rough: guards there say nothing.
+        """
         # where forces at the last event could adapt, this is looked at here too
         arc, own, tolerance = self._arc, self._own, self._settings.event_tolerance
         if redundant and only_forces_violated(*own):
@@ -362,7 +365,8 @@ class EventDriven:
             t = earliest_root(*own, low, high, third, misses >= MISSES_BEFORE_BISECTION)
             t = min(max(t, low + 0.05 * tolerance), high)
             t = low + 0.5 * (high - low) if t >= high else t
-            self._integrate(t)
+            if not self._integrate(t)[0]:
+                return NOT_FOLLOWED
             reached = t
             violated, largest = watch_violated(*own)
             if violated:
