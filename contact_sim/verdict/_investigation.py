@@ -400,6 +400,8 @@ class Investigator:
 
     def _pair(self) -> tuple[tuple[Run, Run], tuple[str, str]] | None:
         s, table, found = self._settings, Table(self._rows), self._verdict(complete=False)
+        if found.set_aside and found.factor:  # the factor is what matters
+            table = table.without(found.set_aside)
         stated = [row for row in table.stated if row['seed'] == s.nominal.seed]
         right = [row['contact_model'] for row in stated if row['success']]
         wrong = [row['contact_model'] for row in stated if not row['success']]

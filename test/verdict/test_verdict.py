@@ -115,6 +115,18 @@ def test_a_good_one_has_no_failure_and_margins():
     assert rates(found)['all runs'].low > 0.9
 
 
+def test_a_good_one_that_fails_only_where_feet_are_held():
+    """Under null_space the feet of a trot that is pushed are held as no ground can."""
+    found = verdict('trot', scenario='push', budget='120s', laws=('ncp', 'null_space'), factors=(),
+                    seeds=4, seconds=2.0, jobs=1)  # fmt: skip
+    assert (found.cause, found.set_aside) == ('none', 'null_space')
+    assert 'No ground does this' in found.statement
+    assert rates(found)['the stated case under null_space, set aside'].fails
+    assert rates(found)['all runs'].low > 0.5
+    assert found.parting is not None
+    assert found.parting.names == ('ncp', 'null_space')
+
+
 def test_a_coin_cannot_be_told():
     found = asked('Coin', 0.8, factors=('delay',))
     assert found.cause == 'cannot_tell'
