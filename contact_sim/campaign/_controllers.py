@@ -19,7 +19,7 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -161,13 +161,17 @@ class Playback:
 
 
 @checked
-def load_controller(text: str, robot: RobotModel, source: str = '') -> Adapted:
+def load_controller(
+    text: str, robot: RobotModel, source: str = '', feet: Sequence[str] = ()
+) -> Adapted:
     """Return a new controller for a robot.
 
     Args:
         text: one of the forms above.
         robot: with its nominal masses.
         source: name in the catalogue or path of the robot, which ROS programs need.
+        feet: links that are the feet, where that name or path does not say so: ROS programs that
+            are modules load the robot anew.
 
     Raises:
         InvalidInput: a text of no such form, a module, file or recording that cannot be loaded, a
@@ -179,7 +183,7 @@ def load_controller(text: str, robot: RobotModel, source: str = '') -> Adapted:
         return Adapted(text, BUILT_IN[text](robot))
     program = ROS.fullmatch(text)
     if program is not None:
-        return Adapted(text, _program(text, program, source, robot))
+        return Adapted(text, _program(text, program, source, robot, feet))
     if text.endswith('.npz'):
         return Adapted(text, Playback(text, robot))
     if text.endswith(('.yaml', '.yml')):
@@ -223,7 +227,9 @@ def control_period(text: str) -> float:
     return 1.0 / rate
 
 
-def _program(text: str, program: re.Match[str], source: str, robot: RobotModel) -> Any:
+def _program(
+    text: str, program: re.Match[str], source: str, robot: RobotModel, feet: Sequence[str]
+) -> Any:
     period = control_period(text)
     if not source:
         raise InvalidInput(f'controller {text!r}: needs the name or path of the robot, `source`')
@@ -237,7 +243,8 @@ def _program(text: str, program: re.Match[str], source: str, robot: RobotModel) 
     command = program['command'].strip()
     if not command:
         raise InvalidInput(f"controller {text!r}: expected a module or a command after 'ros:'")
-    return RosController(command, source, robot, float(program['rate']) if period else None)
+    rate = float(program['rate']) if period else None
+    return RosController(command, source, robot, rate, feet)
 
 
 def _policy(text: str, robot: RobotModel) -> Any:

@@ -82,7 +82,7 @@ class Trial:
     controller: str
     """See `load_controller`."""
     robot: str = 'go1'
-    """Name in the catalogue, or path of a URDF or xacro file."""
+    """Name in the catalogue, or path of a URDF or xacro file; its meshes may be missing."""
     scenario: str = 'stand'
     """Name of a scenario, or path of a YAML file."""
     contact_model: str = 'ncp'
@@ -303,10 +303,19 @@ def _lowest_gap(robot: RobotModel, ground: Terrain, q: Array) -> float:
 # --- A trial that is ready to run
 
 
-@lru_cache(maxsize=8)
-def robot_of(text: str, feet: str = '') -> RobotModel:
-    """Return a robot by its name or path, loaded once in each process; `feet` as in `Trial`."""
-    robot = load_robot(text, feet=[foot.strip() for foot in feet.split(',')] if feet else None)
+def feet_of(text: str) -> tuple[str, ...]:
+    """Return the links that are the feet, from `Trial.feet`."""
+    return tuple(foot.strip() for foot in text.split(',')) if text else ()
+
+
+@lru_cache(maxsize=16)
+def robot_of(text: str, feet: str = '', check_meshes: bool = False) -> RobotModel:
+    """Return a robot by its name or path, loaded once in each process; `feet` as in `Trial`.
+
+    A trial does not look for meshes: whether they are on a machine is asked where a campaign or a
+    verdict begins.
+    """
+    robot = load_robot(text, feet=feet_of(feet) or None, check_meshes=check_meshes)
     if not robot.floating_base or not robot.contact_points:
         raise InvalidInput(
             f'robot {robot.name!r}: a trial needs a floating base and feet; name the links that '
@@ -369,7 +378,8 @@ class Prepared:
     @cached_property
     def controller(self) -> Adapted:
         """The controller, which knows the nominal robot."""
-        loaded = load_controller(self.trial.controller, self.nominal, self.trial.robot)
+        trial = self.trial
+        loaded = load_controller(trial.controller, self.nominal, trial.robot, feet_of(trial.feet))
         loaded.check(self.trial.time_step)
         return loaded
 

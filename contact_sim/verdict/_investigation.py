@@ -113,6 +113,7 @@ def verdict(
     search: bool = False,
     progress: Callable[[str], None] | None = None,
     feet: Sequence[str] | None = None,
+    check_meshes: bool = True,
 ) -> Verdict:
     """Return what decides the outcome of a controller: itself, the contact law, or what else.
 
@@ -132,6 +133,7 @@ def verdict(
         search: whether to look for the smallest disturbance under which it fails.
         progress: called with a line of text every few seconds.
         feet: links that are the feet of the robot; None: those of the catalogue or of its SRDF.
+        check_meshes: whether a robot is refused whose meshes are not on this machine.
 
     Raises:
         UnknownName: a contact model, robot or scenario that does not exist.
@@ -140,7 +142,7 @@ def verdict(
     """
     return Investigator(
         controller, robot, scenario, seconds_of(budget), output, laws, factors, seeds, seconds,
-        seed, jobs, search, progress, feet,
+        seed, jobs, search, progress, feet, check_meshes,
     ).result()  # fmt: skip
 
 
@@ -159,12 +161,13 @@ def chosen_factors(known: Sequence[Factor], names: Sequence[str] | None) -> tupl
 def command_line(
     controller: str, robot: str, scenario: str, budget: float, laws: Sequence[str] | None,
     factors: Sequence[str] | None, seconds: float | None, seeds: int, seed: int, search: bool,
-    feet: Sequence[str] | None,
+    feet: Sequence[str] | None, check_meshes: bool,
 ) -> str:  # fmt: skip
     """Return the command that repeats an investigation."""
     command = ['python', '-m', 'contact_sim.verdict', controller, '--robot', robot,
                '--scenario', scenario, '--budget', f'{budget:g}s']  # fmt: skip
     command += ['--feet', *feet] if feet else []
+    command += [] if check_meshes else ['--no-check-meshes']
     command += ['--laws', *laws] if laws is not None else []
     command += ['--factors', *factors] if factors is not None else []
     command += ['--seconds', f'{seconds:g}'] if seconds is not None else []
@@ -193,6 +196,7 @@ class Investigator:
         search: bool,
         progress: Callable[[str], None] | None,
         feet: Sequence[str] | None,
+        check_meshes: bool,
     ) -> None:
         self._begin, self._budget = time.monotonic(), budget
         names = laws_in_order(laws)
@@ -203,7 +207,7 @@ class Investigator:
             as_contact_model(name)
         chosen = scenario_of(scenario)
         links = ','.join(feet or ())
-        model = robot_of(robot, links)
+        model = robot_of(robot, links, check_meshes)
         duration = chosen.seconds if seconds is None else seconds
         jobs = os.cpu_count() or 1 if jobs is None else count('jobs', jobs)
         limit = max(min(SLOWEST * duration, 0.25 * budget), 2.0)
@@ -222,7 +226,7 @@ class Investigator:
         varied = chosen_factors(varied, factors)
         variants = {
             (LOOP, level): written(
-                self._folder / 'controllers', Held, controller, level, source=robot
+                self._folder / 'controllers', Held, controller, level, source=robot, feet=links
             )
             for factor in varied if factor.name == 'time_step'
             for level in factor.levels
@@ -241,8 +245,9 @@ class Investigator:
         self._page: Path | None = None
         self._asked_delay = False
         command = command_line(
-            controller, robot, scenario, budget, laws, factors, seconds, seeds, seed, search, feet
-        )
+            controller, robot, scenario, budget, laws, factors, seconds, seeds, seed, search, feet,
+            check_meshes,
+        )  # fmt: skip
         self._about = _page.Investigation(
             controller, model.name, chosen.name, f'{chosen.meaning}; goal: {chosen.goal}',
             command, 0.0, budget, '',
@@ -334,7 +339,10 @@ class Investigator:
         if delay < s.nominal.time_step:
             return
         folder, text = self._folder / 'controllers', s.nominal.controller
-        variant = written(folder, Prompt, text, delay, s.nominal.time_step, source=s.nominal.robot)
+        variant = written(
+            folder, Prompt, text, delay, s.nominal.time_step, source=s.nominal.robot,
+            feet=s.nominal.feet,
+        )  # fmt: skip
         self._settings = replace(s, variants={**s.variants, (OWN_DELAY, delay): variant})
 
     # ---------------------------------------------------------------- what is told

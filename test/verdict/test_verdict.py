@@ -189,6 +189,20 @@ def test_bad_input_is_one_clear_line(words, reason, capsys, tmp_path):
     assert re.search(reason, error), error
 
 
+def test_a_robot_whose_mesh_is_missing(tmp_path, capsys):
+    robot, path = load_robot('quadruped'), tmp_path / 'mine.urdf'
+    mesh = '<visual><geometry><mesh filename="no.stl"/></geometry></visual>'
+    path.write_text(robot.description.replace('<visual>', f'{mesh}<visual>', 1))
+    words = ['hold', '--robot', str(path), '--feet', *(foot.frame for foot in robot.feet),
+             '--seconds', '0.1', '--laws', 'ncp', '--factors', '--seeds', '4', '--jobs', '1',
+             '--output', str(tmp_path / 'out')]  # fmt: skip
+    assert main(words) == 1
+    assert "visual mesh 'no.stl' not found" in capsys.readouterr().err
+    assert main([*words, '--no-check-meshes']) == 0
+    assert 'No failure found' in capsys.readouterr().out
+    assert '--no-check-meshes' in (tmp_path / 'out' / 'verdict.html').read_text('utf-8')
+
+
 def test_a_scenario_with_a_wrong_key(tmp_path):
     path = tmp_path / 'mine.yaml'
     path.write_text('seconds: 1.0\nfrichtion: 0.5\n')
