@@ -273,9 +273,16 @@ class Disturbances:
         return self._late.popleft()
 
 
-def start_of(trial: Trial, scenario: Scenario, robot: RobotModel, ground: Terrain) -> Any:
-    """Return q (nq,) and v (nv,) at the start: on the ground, changed by seed, lifted."""
+def start_of(
+    trial: Trial, scenario: Scenario, robot: RobotModel, ground: Terrain, pose: Array | None = None
+) -> Any:
+    """Return q (nq,) and v (nv,) at the start: on the ground, changed by seed, lifted.
+
+    `pose` are joint positions [rad], (n_joints,); None: those of the standing pose.
+    """
     q, v = standing_on(robot, ground).copy(), np.zeros(robot.nv)
+    if pose is not None:
+        q = robot.with_joint_positions(q, pose)
     if trial.start > 0.0:
         normal = trial.start * stream(trial, 'start').standard_normal(robot.nv + 6)
         change = np.zeros(robot.nv)
@@ -283,6 +290,7 @@ def start_of(trial: Trial, scenario: Scenario, robot: RobotModel, ground: Terrai
         q = np.asarray(pin.integrate(robot.pinocchio_model, q, change))
         v[:3] = START['base velocity'] * normal[:3]
         v[3:6] = START['base turning rate'] * normal[3:6]
+    if trial.start > 0.0 or pose is not None:
         for _ in range(SETTLING):
             q[2] -= _lowest_gap(robot, ground, q)
     q[:3] += scenario.height * scenario.up
@@ -357,6 +365,9 @@ def origin_of(trial: Trial) -> dict[str, str]:
 class Prepared:
     """A trial with everything that it needs but a simulation.
 
+    Its start is in the standing pose, and from where its controller is loaded on in the pose that
+    this one starts from, if it has one.
+
     Raises:
         ContactSimError: a robot, scenario, contact model or controller that cannot be used.
     """
@@ -380,7 +391,10 @@ class Prepared:
         """The controller, which knows the nominal robot."""
         trial = self.trial
         loaded = load_controller(trial.controller, self.nominal, trial.robot, feet_of(trial.feet))
-        loaded.check(self.trial.time_step)
+        loaded.check(trial.time_step)
+        pose = loaded.start_pose
+        if pose is not None:
+            self.q, self.v = start_of(trial, self.scenario, self.nominal, self.ground, pose)
         return loaded
 
     @property
@@ -441,7 +455,7 @@ class Prepared:
 
 
 def simulator_of(trial: Trial) -> Simulator:
-    """Return a simulation at the start of a trial; its controller is not loaded.
+    """Return a simulation at the start of a trial, in the standing pose, without its controller.
 
     Raises:
         ContactSimError: a robot, scenario or contact model that cannot be used.

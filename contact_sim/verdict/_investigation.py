@@ -22,6 +22,7 @@ from contact_sim.campaign._trial import robot_of
 from contact_sim.contact_models import as_contact_model
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, shown
 from contact_sim.precompile import DONE
+from contact_sim.robot._model import RobotModel
 from contact_sim.verdict import _page
 from contact_sim.verdict._decision import (
     OF_ITSELF,
@@ -235,6 +236,7 @@ class Investigator:
         self._settings = Settings(
             nominal, names, varied, chosen.friction, variants, min(SEEDS, most), most
         )
+        self._notes = notes_on(model)
         self._search, self._progress = search, progress
         self._rows: list[Row] = []
         self._pending: set[Any] = set()
@@ -372,7 +374,7 @@ class Investigator:
         found = decide(self._rows, self._settings.factors, complete)
         return replace(
             found, parting=self._parting, margins=(*found.margins, *self._margins),
-            counterexamples=self._counterexamples,
+            counterexamples=self._counterexamples, notes=(*found.notes, *self._notes),
         )  # fmt: skip
 
     def _write(self, found: Verdict, finished: str) -> None:
@@ -483,6 +485,19 @@ class Investigator:
             self._counterexamples += (worst,)
         if self._pages:
             self._write(self._verdict(complete=False), '')
+
+
+def notes_on(robot: RobotModel) -> tuple[str, ...]:
+    """Return what is to know about a robot before its controller is blamed."""
+    notes = [f'Robot: {note}.' for note in robot.notes]
+    points = [foot.name for foot in robot.feet if len(foot.points) == 1]
+    if len(robot.feet) < 3 and points:
+        notes.append(
+            f'Robot: it has {len(robot.feet)} feet, and {" and ".join(points)} '
+            f'{"touches" if len(points) == 1 else "touch"} the ground in one point, which bears '
+            'no torque: if it has a sole, its URDF needs the collision geometry of it.'
+        )
+    return tuple(notes)
 
 
 def as_json(row: Row) -> dict[str, Any]:

@@ -39,6 +39,7 @@ class Variant:
     ) -> None:
         self.inner = load_controller(text, robot, source, feet)
         self.robot = robot
+        self.start_pose = self.inner.start_pose
         if hasattr(self.inner.target, 'velocity'):
             self.velocity = self.inner.target.velocity
         self._sim: Simulator | None = None

@@ -10,6 +10,7 @@ import sys
 import time
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from contact_sim.compare._runs import KEPT
 from contact_sim.replay import Recording, repeat
 from contact_sim.verdict import parting, verdict
 from contact_sim.verdict.__main__ import main
-from contact_sim.verdict._investigation import seconds_of
+from contact_sim.verdict._investigation import notes_on, seconds_of
 from contact_sim.verdict._plan import factors_of
 from contact_sim.verdict._search import disturbed, limit_along, smallest_failure
 from contact_sim.verdict.variants import Held, Prompt, own_delay, written
@@ -201,6 +202,16 @@ def test_a_robot_whose_mesh_is_missing(tmp_path, capsys):
     assert main([*words, '--no-check-meshes']) == 0
     assert 'No failure found' in capsys.readouterr().out
     assert '--no-check-meshes' in (tmp_path / 'out' / 'verdict.html').read_text('utf-8')
+
+
+def test_feet_of_a_biped_that_are_points_are_noted():
+    def stands_on(points):
+        feet = [SimpleNamespace(name=f'foot_{k}', points=range(n)) for k, n in enumerate(points)]
+        return notes_on(SimpleNamespace(feet=feet, notes=('it has no arms',)))
+
+    assert stands_on([4, 4]) == stands_on([1, 1, 1, 1]) == ('Robot: it has no arms.',)
+    assert 'foot_0 and foot_1 touch the ground in one point' in stands_on([1, 1])[1]
+    assert 'and foot_1 touches the ground in one point' in stands_on([4, 1])[1]
 
 
 def test_a_scenario_with_a_wrong_key(tmp_path):
