@@ -56,6 +56,8 @@ def parser() -> argparse.ArgumentParser:
     add('controllers', nargs='*', metavar='CONTROLLER', help='see below')
     add('--robot', nargs='+', default=['go1'], help='catalogue names, URDF or xacro files')
     add('--feet', nargs='+', default=[], metavar='LINK', help='links that are the feet of --robot')
+    add('--check-meshes', action=argparse.BooleanOptionalAction, default=True,
+        help='refuse a robot whose meshes are not on this machine')  # fmt: skip
     add('--scenario', nargs='+', default=['stand'], help='names below, or YAML files')
     add(
         '--models', nargs='+', default=['all'], metavar='MODEL',
@@ -144,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
         trials = trials_of(options)
         campaign = Campaign(
             tuple(trials), options.out, options.workers, options.backend, options.batch,
-            Limits(options.wall_limit, options.memory_limit),
+            Limits(options.wall_limit, options.memory_limit), options.check_meshes,
         )  # fmt: skip
         if options.scheduler is not None:
             from distributed import Client

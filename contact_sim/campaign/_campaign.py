@@ -166,6 +166,8 @@ class Campaign:
     """Trials that step together where their controller and contact model allow it."""
     limits: Limits = field(default_factory=Limits)
     """What a trial may take."""
+    check_meshes: bool = True
+    """Whether a robot is refused whose meshes are not on this machine."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'file', Path(self.file))
@@ -196,7 +198,7 @@ class Campaign:
             stack.callback(end_children)
             pending = [trial for trial in self.trials if trial.key not in table.done]
             self._check_origin(table.done)
-            tasks = batches(pending, self.batch, self.limits)
+            tasks = batches(pending, self.batch, self.limits, self.check_meshes)
             bar = tqdm(
                 total=len(self.trials), initial=len(self.trials) - len(pending), unit='trial',
                 disable=not progress, smoothing=0.05,
@@ -241,11 +243,14 @@ def key_of(row: Mapping[str, Any]) -> str:
     return trial_of(row).key
 
 
-def batches(trials: Sequence[Trial], size: int, limits: Limits) -> list[list[dict[str, Any]]]:
+def batches(
+    trials: Sequence[Trial], size: int, limits: Limits, check_meshes: bool
+) -> list[list[dict[str, Any]]]:
     """Return trials as inputs of rows, in batches of up to `size` where they can run together.
 
     Raises:
-        InvalidInput: a controller, robot, scenario or contact model that cannot be used.
+        InvalidInput: a controller, robot, scenario or contact model that cannot be used, or
+            `check_meshes` and a mesh is missing.
     """
     together: dict[Any, list[Trial]] = {}
     known: dict[Any, bool] = {}
@@ -255,7 +260,7 @@ def batches(trials: Sequence[Trial], size: int, limits: Limits) -> list[list[dic
             trial.parameters, trial.roughness > 0.0,
         )  # fmt: skip
         if kind not in known:
-            known[kind] = inspect_trial(trial, limits)
+            known[kind] = inspect_trial(trial, limits, check_meshes)
         shared = (*kind[:5], trial.time_step, trial.seconds) if known[kind] else trial.key
         together.setdefault(shared, []).append(trial)
     return [

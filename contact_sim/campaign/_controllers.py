@@ -19,7 +19,7 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -31,9 +31,11 @@ from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.control import Stance, Trot
+from contact_sim.control._policy import load_policy, read_policy
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, of_type, shown, summary
 from contact_sim.replay import Recording
 from contact_sim.robot._actuators import JointCommand
+from contact_sim.robot._coordinates import checked_vector
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._worlds import BatchController
@@ -54,9 +56,10 @@ class Controller(Protocol):
     """Controller of one robot in one simulation.
 
     Besides, `velocity` of shape (3,) is assigned where it exists: forward and sideways speed [m/s]
-    and turning rate [rad/s]; and `batch(time, q, v)`, where it exists, is a `BatchController`: it
-    controls many worlds at once, row by row the same ones in every call, each as `effort` does
-    to the bit.
+    and turning rate [rad/s]; a trial starts at the joint positions `start_pose` [rad], shape
+    (n_joints,), where they exist, and else in the standing pose; and `batch(time, q, v)`, where it
+    exists, is a `BatchController`: it controls many worlds at once, row by row the same ones in
+    every call, each as `effort` does to the bit.
     """
 
     def reset(self, sim: Simulator) -> None:
@@ -74,8 +77,10 @@ class Controller(Protocol):
 class Adapted:
     """A function or an object of the user as a `Controller`."""
 
-    def __init__(self, text: str, target: Any) -> None:
+    def __init__(self, text: str, target: Any, start_pose: Array | None = None) -> None:
         self.text, self.target = text, target
+        self.start_pose = start_pose
+        """Joint positions at the start of a trial [rad], (n_joints,); None: the standing pose."""
         function = getattr(target, 'effort', target)
         if not callable(function):
             raise InvalidInput(
@@ -161,13 +166,17 @@ class Playback:
 
 
 @checked
-def load_controller(text: str, robot: RobotModel, source: str = '') -> Adapted:
+def load_controller(
+    text: str, robot: RobotModel, source: str = '', feet: Sequence[str] = ()
+) -> Adapted:
     """Return a new controller for a robot.
 
     Args:
         text: one of the forms above.
         robot: with its nominal masses.
         source: name in the catalogue or path of the robot, which ROS programs need.
+        feet: links that are the feet, where that name or path does not say so: ROS programs that
+            are modules load the robot anew.
 
     Raises:
         InvalidInput: a text of no such form, a module, file or recording that cannot be loaded, a
@@ -179,11 +188,11 @@ def load_controller(text: str, robot: RobotModel, source: str = '') -> Adapted:
         return Adapted(text, BUILT_IN[text](robot))
     program = ROS.fullmatch(text)
     if program is not None:
-        return Adapted(text, _program(text, program, source, robot))
+        return Adapted(text, _program(text, program, source, robot, feet))
     if text.endswith('.npz'):
         return Adapted(text, Playback(text, robot))
     if text.endswith(('.yaml', '.yml')):
-        return Adapted(text, _policy(text, robot))
+        return _policy(text, robot)
     if ':' not in text:
         raise InvalidInput(f'controller = {shown(text)}: expected {FORMS}')
     place, _, name = text.rpartition(':')
@@ -191,7 +200,8 @@ def load_controller(text: str, robot: RobotModel, source: str = '') -> Adapted:
     if not hasattr(module, name):
         public = [key for key, value in vars(module).items() if callable(value)]
         raise UnknownName(f'callable in controller {text!r}:', name, public)
-    return Adapted(text, _made(text, getattr(module, name), robot))
+    target = _made(text, getattr(module, name), robot)
+    return Adapted(text, target, _start_pose(text, target, robot))
 
 
 BUILT_IN: dict[str, Callable[[RobotModel], Any]] = {'stance': Stance, 'trot': Trot, 'hold': Hold}
@@ -223,7 +233,9 @@ def control_period(text: str) -> float:
     return 1.0 / rate
 
 
-def _program(text: str, program: re.Match[str], source: str, robot: RobotModel) -> Any:
+def _program(
+    text: str, program: re.Match[str], source: str, robot: RobotModel, feet: Sequence[str]
+) -> Any:
     period = control_period(text)
     if not source:
         raise InvalidInput(f'controller {text!r}: needs the name or path of the robot, `source`')
@@ -237,15 +249,25 @@ def _program(text: str, program: re.Match[str], source: str, robot: RobotModel) 
     command = program['command'].strip()
     if not command:
         raise InvalidInput(f"controller {text!r}: expected a module or a command after 'ros:'")
-    return RosController(command, source, robot, float(program['rate']) if period else None)
+    rate = float(program['rate']) if period else None
+    return RosController(command, source, robot, rate, feet)
 
 
-def _policy(text: str, robot: RobotModel) -> Any:
-    try:
-        from contact_sim.control._policy import load_policy  # type: ignore
-    except ImportError as error:
-        raise InvalidInput(f'controller {text!r}: policies are not available: {error}') from error
-    return load_policy(text, robot)
+def _policy(text: str, robot: RobotModel) -> Adapted:
+    """Return a policy, which starts in its pose: there its actions are zero."""
+    policy, stated = load_policy(text, robot), read_policy(Path(text), robot)
+    pose = robot.joint_positions(robot.reference_configuration())
+    pose[[robot.joint_names.index(joint) for joint in stated.joints]] = stated.pose
+    return Adapted(text, policy, pose)
+
+
+def _start_pose(text: str, target: Any, robot: RobotModel) -> Array | None:
+    """Return the pose in which a controller of the user starts, None if it does not say."""
+    pose = getattr(target, 'start_pose', None)
+    if pose is None:
+        return None
+    place = f'start_pose of controller {text!r}'
+    return checked_vector(place, pose, robot.n_joints, robot.joint_names)
 
 
 def _module(text: str, name: str) -> ModuleType:

@@ -269,14 +269,16 @@ def call_isolated(function: str, trial: Trial, limits: Limits) -> Any:
     return _ask(request, limits.wall_of(trial), limits.memory)
 
 
-def inspect_trial(trial: Trial, limits: Limits) -> bool:
+def inspect_trial(trial: Trial, limits: Limits, check_meshes: bool = True) -> bool:
     """Return whether trials like this one run as a batch.
 
     Raises:
-        InvalidInput: its controller, robot, scenario or contact model cannot be used at all.
+        InvalidInput: its controller, robot, scenario or contact model cannot be used at all, or
+            `check_meshes` and a mesh is missing.
     """
+    request = {'inspect': trial.as_row(), 'check_meshes': check_meshes}
     try:
-        answer = _ask({'inspect': trial.as_row()}, limits.wall_of(trial), limits.memory)
+        answer = _ask(request, limits.wall_of(trial), limits.memory)
     except Ended as ended:
         raise InvalidInput(f'controller {trial.controller!r} cannot be loaded: {ended}') from ended
     if answer['error']:
@@ -313,7 +315,7 @@ def serve(descriptor: int) -> None:
             trial = trial_of(request['inspect'])
             warm_up(trial, warm)
             connection.send_bytes(b'null')
-            answer = inspected(trial)
+            answer = inspected(trial, request['check_meshes'])
             connection.send_bytes(json.dumps(answer).encode())
 
 
@@ -336,12 +338,13 @@ def warm_up(trial: Trial, warm: set[Any]) -> None:
                 loaded.batch(np.zeros(1), q[None], v[None])
 
 
-def inspected(trial: Trial) -> dict[str, Any]:
+def inspected(trial: Trial, check_meshes: bool) -> dict[str, Any]:
     """Return what is wrong with a trial, and whether it runs as part of a batch."""
     try:
         scenario_of(trial.scenario)
         contact_model_of(trial)
-        load_controller(trial.controller, robot_of(trial.robot, trial.feet), trial.robot)
+        robot = robot_of(trial.robot, trial.feet, check_meshes)
+        load_controller(trial.controller, robot, trial.robot)
     except ContactSimError as error:
         return {'error': str(error), 'batch': False}
     return {'error': '', 'batch': batch_key(trial) is not None}

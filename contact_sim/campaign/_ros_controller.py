@@ -70,17 +70,19 @@ class RosController:
     """A program in lockstep with a trial.
 
     Args:
-        command: a Python module, which gets `--ros-args` and the robot as a parameter, or a
+        command: a Python module, which gets `--ros-args` and the robot as parameters, or a
             command line, which is run as it is.
         source: name of the robot in the catalogue, or path of its URDF.
         robot: the same, loaded.
         rate: states per simulated second [Hz]; None: one in every step.
+        feet: links that are its feet; (): those that `source` says.
     """
 
     def __init__(
-        self, command: str, source: str, robot: RobotModel, rate: float | None = None
-    ) -> None:
-        self._words, self._source, self._robot = shlex.split(command), source, robot
+        self, command: str, source: str, robot: RobotModel, rate: float | None = None,
+        feet: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self._program, self._robot = program_of(command, source, feet), robot
         self._rate = rate
         self.velocity: Array | tuple[float, ...] = (0.0, 0.0, 0.0)
         """Commanded forward and sideways speed [m/s] and turning rate [rad/s], for cmd_vel."""
@@ -110,7 +112,7 @@ class RosController:
         # to ROS, time 0 is that of a clock which has not started: all stamps are a period later
         self._offset = sim.time_step if self._rate is None else 1.0 / self._rate
         self._buffer, self._before = _buffer(self._robot), None
-        self._run = run = _Run(self._words, self._source, self._robot.joint_names)
+        self._run = run = _Run(self._program, self._robot.joint_names)
         self._finish = weakref.finalize(self, run.close)
         run.send_description(self._robot)
         run.wait(run.connected, 'its topics joint_states and joint_commands', START_TIMEOUT)
@@ -188,6 +190,22 @@ class RosController:
             self._run = None
 
 
+def program_of(
+    command: str, source: str, feet: Sequence[str] = ()
+) -> tuple[str | list[str], list[str]]:
+    """Return what is run, and its arguments: a module gets the robot as parameters."""
+    words = shlex.split(command)
+    if len(words) > 1 or '/' in words[0]:
+        return words, []
+    parameters: dict[str, object] = {'robot': source}
+    if '/' in source or source.endswith(('.urdf', '.xacro')):
+        # whether its meshes are there was asked before the trial
+        parameters = {'urdf_path': source, 'check_meshes': False}
+    if feet:
+        parameters['feet'] = list(feet)
+    return words[0], ros_arguments(parameters)
+
+
 def _buffer(robot: RobotModel) -> CommandBuffer:
     pose = robot.joint_positions(robot.reference_configuration('standing'))
     return CommandBuffer(robot.joint_names, pose, *robot.default_gains, robot.continuous_joints)
@@ -200,7 +218,7 @@ class _Run:
     step.
     """
 
-    def __init__(self, words: list[str], source: str, joints: Sequence[str]) -> None:
+    def __init__(self, program: tuple[str | list[str], list[str]], joints: Sequence[str]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix='contact_sim_controller_')
         domain = isolated_environment() | {'ROS_LOG_DIR': self._folder.name}
         self._context = rclpy.Context()
@@ -235,17 +253,12 @@ class _Run:
         self._wait_set = rclpy_implementation.WaitSet(
             len(self._subscriptions), 0, 0, 0, 0, 0, self._context.handle
         )
-        robot: dict[str, object] = {
-            'urdf_path' if '/' in source or source.endswith('.urdf') else 'robot': source
-        }
-        module = len(words) == 1 and '/' not in words[0]
         try:
-            self._process = Process(
-                words[0] if module else words, ros_arguments(robot) if module else (), domain,
-                Path(self._folder.name, 'output.log'), own_group=True,
-            )  # fmt: skip
+            log = Path(self._folder.name, 'output.log')
+            self._process = Process(*program, domain, log, own_group=True)
         except OSError as error:
             self._end_node()
+            words = [program[0]] if isinstance(program[0], str) else program[0]
             raise RosControllerError(f'{shlex.join(words)}: cannot be run: {error}') from error
 
     def send_description(self, robot: RobotModel) -> None:

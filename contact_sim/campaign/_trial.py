@@ -82,7 +82,7 @@ class Trial:
     controller: str
     """See `load_controller`."""
     robot: str = 'go1'
-    """Name in the catalogue, or path of a URDF or xacro file."""
+    """Name in the catalogue, or path of a URDF or xacro file; its meshes may be missing."""
     scenario: str = 'stand'
     """Name of a scenario, or path of a YAML file."""
     contact_model: str = 'ncp'
@@ -273,9 +273,16 @@ class Disturbances:
         return self._late.popleft()
 
 
-def start_of(trial: Trial, scenario: Scenario, robot: RobotModel, ground: Terrain) -> Any:
-    """Return q (nq,) and v (nv,) at the start: on the ground, changed by seed, lifted."""
+def start_of(
+    trial: Trial, scenario: Scenario, robot: RobotModel, ground: Terrain, pose: Array | None = None
+) -> Any:
+    """Return q (nq,) and v (nv,) at the start: on the ground, changed by seed, lifted.
+
+    `pose` are joint positions [rad], (n_joints,); None: those of the standing pose.
+    """
     q, v = standing_on(robot, ground).copy(), np.zeros(robot.nv)
+    if pose is not None:
+        q = robot.with_joint_positions(q, pose)
     if trial.start > 0.0:
         normal = trial.start * stream(trial, 'start').standard_normal(robot.nv + 6)
         change = np.zeros(robot.nv)
@@ -283,6 +290,7 @@ def start_of(trial: Trial, scenario: Scenario, robot: RobotModel, ground: Terrai
         q = np.asarray(pin.integrate(robot.pinocchio_model, q, change))
         v[:3] = START['base velocity'] * normal[:3]
         v[3:6] = START['base turning rate'] * normal[3:6]
+    if trial.start > 0.0 or pose is not None:
         for _ in range(SETTLING):
             q[2] -= _lowest_gap(robot, ground, q)
     q[:3] += scenario.height * scenario.up
@@ -303,10 +311,19 @@ def _lowest_gap(robot: RobotModel, ground: Terrain, q: Array) -> float:
 # --- A trial that is ready to run
 
 
-@lru_cache(maxsize=8)
-def robot_of(text: str, feet: str = '') -> RobotModel:
-    """Return a robot by its name or path, loaded once in each process; `feet` as in `Trial`."""
-    robot = load_robot(text, feet=[foot.strip() for foot in feet.split(',')] if feet else None)
+def feet_of(text: str) -> tuple[str, ...]:
+    """Return the links that are the feet, from `Trial.feet`."""
+    return tuple(foot.strip() for foot in text.split(',')) if text else ()
+
+
+@lru_cache(maxsize=16)
+def robot_of(text: str, feet: str = '', check_meshes: bool = False) -> RobotModel:
+    """Return a robot by its name or path, loaded once in each process; `feet` as in `Trial`.
+
+    A trial does not look for meshes: whether they are on a machine is asked where a campaign or a
+    verdict begins.
+    """
+    robot = load_robot(text, feet=feet_of(feet) or None, check_meshes=check_meshes)
     if not robot.floating_base or not robot.contact_points:
         raise InvalidInput(
             f'robot {robot.name!r}: a trial needs a floating base and feet; name the links that '
@@ -348,6 +365,9 @@ def origin_of(trial: Trial) -> dict[str, str]:
 class Prepared:
     """A trial with everything that it needs but a simulation.
 
+    Its start is in the standing pose, and from where its controller is loaded on in the pose that
+    this one starts from, if it has one.
+
     Raises:
         ContactSimError: a robot, scenario, contact model or controller that cannot be used.
     """
@@ -369,8 +389,12 @@ class Prepared:
     @cached_property
     def controller(self) -> Adapted:
         """The controller, which knows the nominal robot."""
-        loaded = load_controller(self.trial.controller, self.nominal, self.trial.robot)
-        loaded.check(self.trial.time_step)
+        trial = self.trial
+        loaded = load_controller(trial.controller, self.nominal, trial.robot, feet_of(trial.feet))
+        loaded.check(trial.time_step)
+        pose = loaded.start_pose
+        if pose is not None:
+            self.q, self.v = start_of(trial, self.scenario, self.nominal, self.ground, pose)
         return loaded
 
     @property
@@ -431,7 +455,7 @@ class Prepared:
 
 
 def simulator_of(trial: Trial) -> Simulator:
-    """Return a simulation at the start of a trial; its controller is not loaded.
+    """Return a simulation at the start of a trial, in the standing pose, without its controller.
 
     Raises:
         ContactSimError: a robot, scenario or contact model that cannot be used.

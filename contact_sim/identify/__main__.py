@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from contact_sim._command_line import one_of, parser_with_examples
 from contact_sim.contact_models import ContactModel, as_contact_model, model_names
 from contact_sim.errors import ContactSimError, InvalidInput
 from contact_sim.identify._fit import identify
@@ -16,13 +17,7 @@ from contact_sim.judge.__main__ import is_arrays
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
 
-EXAMPLES = """\
-examples:
-  python -m contact_sim.identify run.mcap --robot go1 --fit friction armature
-  python -m contact_sim.identify run.npz --fit torque_constant 'joint_friction:*_calf_joint' delay
-  python -m contact_sim.identify steps.npz --robot my.urdf --model compliant \\
-      --set stiffness=1e5 dissipation=1 --fit friction stiffness dissipation
-
+ACCEPTED = """
 files: .mcap or a folder of rosbag2 with /odom and joint_states of every step; a recording of this
 package (.npz), whose robot is used if none is named; arrays (.npz): time, q, v, effort.
 
@@ -35,18 +30,25 @@ contact model such as stiffness, dissipation, time_constant.
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
-    result = argparse.ArgumentParser(
-        prog='python -m contact_sim.identify',
-        description='Identify friction, contact, inertia and actuators from a log: estimates with '
-        'intervals of 95 %, what the log does not tell apart, errors on held-out segments.',
-        epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    result = parser_with_examples(
+        'python -m contact_sim.identify',
+        'Identify friction, contact, inertia and actuators from a log: estimates with intervals '
+        'of 95 %, what the log does not tell apart, errors on held-out segments.',
+        (
+            'run.mcap --robot go1 --fit friction armature',
+            "run.npz --fit torque_constant 'joint_friction:*_calf_joint' delay",
+            'steps.npz --robot my.urdf --model compliant --set stiffness=1e5 dissipation=1 '
+            '--fit friction stiffness dissipation',
+        ),
+        ACCEPTED,
+    )
     add = result.add_argument
     add('file', type=Path, help='.mcap, folder of rosbag2, recording or arrays')
     add('--robot', help='name in the catalogue, URDF or xacro; default: the one in the file')
     add('--fixed-base', action='store_true', help='the root link of --robot does not move')
     add('--fit', nargs='+', required=True, metavar='PARAMETER', help='see below')
-    add('--model', choices=model_names(), default='ncp', help='contact model; default: ncp')
+    add('--model', type=one_of('contact model', model_names()), metavar='MODEL', default='ncp',
+        help='contact model; default: ncp')  # fmt: skip
     add('--set', nargs='+', default=[], metavar='NAME=VALUE', dest='values',
         help='parameters of the contact model to start from')  # fmt: skip
     add('--friction', type=float, default=0.8, metavar='MU', help='to start from; default: 0.8')

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from contact_sim._command_line import parser_with_examples
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
 from contact_sim.reality._benchmark import SLOW, Effort, Outcome, Ranking, outcomes_of, split
 from contact_sim.reality._cassie import LandingExperiment, cassie
@@ -41,12 +42,7 @@ EXPERIMENTS = {
 """Name of each experiment: training trials, μ of laws at their defaults, effort of the fits."""
 FACT_TRIALS = 60
 """Trials behind the fact that needs simulations."""
-EPILOG = """\
-examples:
-  python -m contact_sim.reality cube_tosses --training 10
-  python -m contact_sim.reality cube_tosses --data cube_tosses=contact-nets/data/tosses_processed
-  python -m contact_sim.reality cassie_landings --data cassie_urdf=dairlib/examples/Cassie/urdf
-
+ABOUT_DATA = """
 Data sets are fetched with git into the cache of the user, or named with --data. A run that was
 interrupted continues with the next law. Sources and licences:
 """ + '\n'.join(f'  {one.name:16} {one.address} ({one.licence})' for one in SOURCES.values())
@@ -54,12 +50,17 @@ interrupted continues with the next law. Sources and licences:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
-    result = argparse.ArgumentParser(
-        prog='python -m contact_sim.reality',
-        description='Fit every contact law to the same measured motions, rank the laws on '
-        'held-out ones, and write tables and figures.',
-        epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    result = parser_with_examples(
+        'python -m contact_sim.reality',
+        'Fit every contact law to the same measured motions, rank the laws on held-out ones, and '
+        'write tables and figures.',
+        (
+            'cube_tosses --training 10',
+            'cube_tosses --data cube_tosses=contact-nets/data/tosses_processed',
+            'cassie_landings --data cassie_urdf=dairlib/examples/Cassie/urdf',
+        ),
+        ABOUT_DATA,
+    )
     add = result.add_argument
     add('experiments', nargs='*', metavar='EXPERIMENT', help=', '.join(EXPERIMENTS))
     add('--data', nargs='+', default=[], metavar='NAME=FOLDER', help='folders of data sets')

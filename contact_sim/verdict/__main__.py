@@ -40,6 +40,8 @@ def parser() -> argparse.ArgumentParser:
     add(
         '--feet', nargs='+', metavar='LINK', help='links that are its feet, where they are unknown'
     )
+    add('--check-meshes', action=argparse.BooleanOptionalAction, default=True,
+        help='refuse a robot whose meshes are not on this machine')  # fmt: skip
     add('--scenario', default='stand', help=f'{", ".join(SCENARIOS)}, or a YAML file')
     add('--budget', default='5min', metavar='TIME', help='wall time, such as 90s or 5min')
     add('--output', type=Path, default=Path('out/verdict'), metavar='DIR')
@@ -70,6 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
             options.controller, options.robot, options.scenario, options.budget, options.output,
             options.laws, options.factors, options.seeds, options.seconds, options.seed,
             options.jobs, options.search, lambda line: print(line, flush=True), options.feet,
+            options.check_meshes,
         )  # fmt: skip
     except ContactSimError as error:
         print(f'contact_sim.verdict: {error}', file=sys.stderr)

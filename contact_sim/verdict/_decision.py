@@ -10,6 +10,8 @@ The order of the questions, each answered by rates with Wilson intervals:
    - It works, and fails under another law: the contact law.
    - It works under all: the factor that first makes it fail inside its range; where none does,
      no failure was found.
+   - It works, and fails under one law only that pulls at feet or holds them beyond friction: no
+     ground does that, so this law is set aside, and the others decide.
 3. An interval that includes one half where it matters: it cannot be told.
 """
 
@@ -24,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from contact_sim.compare._runs import KEPT
+from contact_sim.compare._scenarios import GRAVITY
 from contact_sim.contact_models.guarantees import LAWS, LIFTS_OFF, MAY_BREAK
 from contact_sim.errors import one_line
 from contact_sim.verdict._parting import Parting
@@ -106,6 +109,12 @@ OF_ITSELF = ('controller_error', 'hung', 'crashed')
 STATED = 'the stated case'
 ALPHA = 0.05
 """p-value below which rates differ."""
+HELD = 0.1
+"""Share of the weight that a law must add to friction, or pull at feet, to count as holding them.
+
+That is the 99th percentile over the steps of a run. Laws whose bound of friction comes a step late
+stay below 0.04, a law that holds feet is at 0.7 and more while a robot walks.
+"""
 
 
 @dataclass(frozen=True)
@@ -161,6 +170,8 @@ class Verdict:
     margins: tuple[Margin, ...] = ()
     notes: tuple[str, ...] = ()
     """What else was seen: further factors that make it fail, laws that refuse the robot."""
+    set_aside: str = ''
+    """The law whose failures do not count, because it holds feet as no ground can; '' if none."""
     parting: Parting | None = None
     """Where a run that works and one that fails part."""
     counterexamples: tuple[Counterexample, ...] = ()
@@ -187,10 +198,12 @@ class Verdict:
 class Table:
     """Rates by factor, level and law; runs of a case that are equal to the bit count once.
 
-    Runs that say nothing about contact do not count, and `notes` says why.
+    Runs that say nothing about contact do not count, and `notes` says why. `aside` is the law that
+    was taken out of it, see `_holding`.
     """
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    def __init__(self, rows: Iterable[Row], aside: str = '') -> None:
+        self.aside = aside
         kept: dict[tuple[object, ...], Row] = {}
         for row in rows:
             same = row.get('hash', '') or (row['seed'], row.get('end_time'))
@@ -226,6 +239,15 @@ class Table:
     def stated(self) -> list[Row]:
         """Rows of the stated case under all laws."""
         return [row for row in self.rows if not row['factor']]
+
+    @property
+    def every_law(self) -> str:
+        """How the laws under which it works are called."""
+        return f'every law but {self.aside}' if self.aside else 'every law'
+
+    def without(self, law: str) -> Table:
+        """Return the table without the runs under a law."""
+        return Table((row for row in self.rows if row['contact_model'] != law), law)
 
 
 def _case(row: Row) -> tuple[str, str, str]:
@@ -302,7 +324,8 @@ def _controller_itself(stated: Sequence[Row]) -> Verdict | None:
         return None
     kind = Counter(row['outcome'] for row in wrong).most_common(1)[0][0]
     what = {'hung': 'It hangs', 'crashed': 'It ends its process'}.get(kind, 'It fails by itself')
-    statement = f'{what} in every run: {wrong[0]["reason"]}'
+    shown = next(row for row in wrong if row['outcome'] == kind)
+    statement = f'{what} in every run: {shown["reason"]}'
     found = rate(0, len(wrong))
     return Verdict(
         'controller', statement, 1.0, 'the error itself', quantity='controller',
@@ -317,6 +340,9 @@ def _working(
     table: Table, factors: Sequence[Factor], exact: Rate, evidence: tuple[Evidence, ...]
 ) -> Verdict:
     others = {law: table.rate(law) for law in table.laws() if not is_exact(law)}
+    held = _holding(table)
+    if held:
+        return _without_holding(table, held, factors, exact, evidence)
     failing = [law for law, found in others.items() if found.fails]
     if failing:
         return _contact_law(table, failing, exact, evidence, works_there=False)
@@ -353,10 +379,17 @@ def _working(
         why = f'too few runs: {len(missing)} values were not tried yet, the first {missing[0]}'
         return Verdict('cannot_tell', 'It worked in every run so far.', why=why,
                        evidence=evidence)  # fmt: skip
-    everywhere = rate_of(table.rows)
     both = [row for row in table.rows if not row['success']]
     if both:
         return _law_and_factor(table, factors, both, evidence)
+    return _no_failure(table, factors, evidence)
+
+
+def _no_failure(
+    table: Table, factors: Sequence[Factor], evidence: tuple[Evidence, ...]
+) -> Verdict:
+    """Return the verdict where every run of a table works."""
+    everywhere = rate_of(table.rows)
     inside = '; '.join(
         f'{factor.label} up to {factor.text(factor.levels[-1])}' if factor.reach > factor.nominal
         else f'{factor.label} down to {factor.text(factor.levels[-1])}'
@@ -372,6 +405,60 @@ def _working(
     )
 
 
+def holds_feet(row: Row) -> bool:
+    """Whether feet were pulled at, or held beyond friction, by a good part of the weight."""
+    excess = float(row.get('cone_p99', math.nan)) / (row['time_step'] * GRAVITY)
+    return _broken(row, 'cone') and excess > HELD
+
+
+def _holding(table: Table) -> str:
+    """Return the law that alone fails a case, and whose failures all hold feet; '' if none."""
+    failed = [row for row in table.stated if not row['success']]
+    laws = {row['contact_model'] for row in failed}
+    if len(laws) != 1 or not all(map(holds_feet, failed)):
+        return ''
+    (law,) = laws
+    return '' if is_exact(law) else law
+
+
+def _without_holding(
+    table: Table, held: str, factors: Sequence[Factor], exact: Rate, evidence: tuple[Evidence, ...]
+) -> Verdict:
+    """Return the verdict of all laws but the one that holds feet as stated, with a remark."""
+    rates = {law: table.rate(law) for law in table.laws() if law != held and not is_exact(law)}
+    few = next((f'{found} under {law}' for law, found in rates.items() if not found.works), '')
+    if few:
+        why = f'too few runs: {few}; it has to work under every law but {held}'
+        verdict = Verdict('cannot_tell', f'It fails so far under {held} only.', why=why,
+                          evidence=evidence)  # fmt: skip
+    else:
+        verdict = _working(table.without(held), factors, exact, evidence)
+    return _remarked(verdict, table, held)
+
+
+def _remarked(verdict: Verdict, table: Table, held: str, case: str = STATED) -> Verdict:
+    """Return a verdict with what is to say about a law that holds feet in a case."""
+    failed = [row for row in table.case(held) if not row['success']]
+    excess = float(np.median([row['cone_p99'] / (row['time_step'] * GRAVITY) for row in failed]))
+    where = held if case == STATED else f'{held} with {case}'
+    remark = (
+        f' Under {where} it fails, which does not count: the law pulls at feet, or holds them '
+        f'beyond friction, by {excess:.2g} times the weight or more in one of a hundred steps. '
+        'No ground does this.'
+    )
+    reason = MAY_BREAK.get(law_of(held), {}).get('cone', '')
+    notes = [
+        _first_broken(table, [held], 'cone').strip(),
+        f'{held}: {reason}.' if reason else '',
+        f'It fails under {where}: {first_reason(failed)}',
+    ]
+    shown = Evidence(f'{case} under {held}, set aside', table.rate(held))
+    return replace(
+        verdict, statement=verdict.statement + remark, set_aside=held,
+        notes=(*verdict.notes, *filter(None, notes)), evidence=(*verdict.evidence, shown),
+    )  # fmt: skip
+
+
 def _law_and_factor(
     table: Table, factors: Sequence[Factor], failed: Sequence[Row], evidence: tuple[Evidence, ...]
 ) -> Verdict:
@@ -381,13 +468,18 @@ def _law_and_factor(
     compared = len({_case(row) for row in away})  # as many chances to fail
     found: list[Verdict] = []
     names: dict[str, None] = {}
+    held: dict[tuple[str, str, str], tuple[Table, str]] = {}
     for factor in factors:
         for level in sorted({x['level'] for x in failed if x['factor'] == factor.name}):
             case = f'{factor.label} {factor.text(level)}'
             there = Table(
-                {**row, 'factor': '', 'level_text': ''} for row in table.rows
-                if (row['factor'], row['level_text']) == (factor.name, str(level))
+                ({**row, 'factor': '', 'level_text': ''} for row in table.rows
+                 if (row['factor'], row['level_text']) == (factor.name, str(level))), table.aside
             )  # fmt: skip
+            holding = _holding(there)
+            if holding and there.rate(law).works:
+                held[factor.name, str(level), holding] = there, case
+                continue
             rates = {name: there.rate(name) for name in there.laws()}
             names |= {
                 f'{name} with {case} in {rate.runs - rate.successes} of {rate.runs} runs': None
@@ -398,6 +490,12 @@ def _law_and_factor(
                 found.append(
                     _contact_law(there, failing, there.rate(law), evidence, False, case, compared)
                 )
+    if held and not names:
+        others = Table((row for row in table.rows if _case(row) not in held), table.aside)
+        verdict = _no_failure(others, factors, evidence)
+        for (_, _, holding), (there, case) in held.items():
+            verdict = _remarked(verdict, there, holding, case)
+        return verdict
     everywhere = Evidence('all runs', rate_of(table.rows))
     clear = [verdict for verdict in found if verdict.cause == 'contact_law']
     if clear:
@@ -406,8 +504,8 @@ def _law_and_factor(
         return replace(best, notes=notes, evidence=(*best.evidence, everywhere))
     return Verdict(
         'cannot_tell',
-        f'It works in the stated case under every law, and under {law} with each factor alone to '
-        f'the end of its range; it failed under {"; ".join(names)}.',
+        f'It works in the stated case under {table.every_law}, and under {law} with each factor '
+        f'alone to the end of its range; it failed under {"; ".join(names)}.',
         why=f'law and factor at once, too few runs: {everywhere.rate} of all runs work',
         evidence=(*evidence, everywhere),
     )
@@ -469,7 +567,7 @@ def _factor_fails(
     quantity = _first_quantity(failed)
     than = 'up to' if factor.reach > factor.nominal else 'down to'
     statement = (
-        f'It works in the stated case under every law, and {than} {factor.label} '
+        f'It works in the stated case under {table.every_law}, and {than} {factor.label} '
         f'{factor.text(first.bears)}; at {first.failed_text} it fails. First leaves its band: '
         f'{_quantity_text(quantity)}.'
     )
@@ -548,11 +646,12 @@ def _failing(
                        quantity=quantity, evidence=evidence)  # fmt: skip
     everywhere = rate_of(table.rows)
     tried = ', '.join(dict.fromkeys(_label(factors, name) for name, _, _ in remedies))
-    first = min((row for row in table.stated if not row['success']), key=_end_time)
+    first = _example(table.stated)
     statement = (
         f'It fails under every one of {len(table.laws())} contact laws, exact or not'
         + (f', and nothing that was changed makes it work ({tried})' if tried else '')
-        + f'. First leaves its band: {_quantity_text(quantity)}. {first["reason"]}'
+        + f'. First leaves its band: {_quantity_text(quantity)}, so under '
+        f'{first["contact_model"]}: {first["reason"]}'
     )
     return Verdict(
         'controller', statement, 1.0 - p_of_even(everywhere),
@@ -648,7 +747,7 @@ def _contact_law(
             f'the exact laws.{where}'
         )
     else:
-        before = f'It works in the stated case under every law. With {case} it fails'
+        before = f'It works in the stated case under {table.every_law}. With {case} it fails'
         statement = (
             f'{"It fails" if case == STATED else before} only under {names}{does}; under the '
             f'exact laws it works.{where}'
@@ -807,6 +906,24 @@ def _first_quantity(rows: Sequence[Row]) -> str:
     return causes.most_common(1)[0][0] if causes else ''
 
 
+def _example(rows: Sequence[Row]) -> Row:
+    """Return a failed run that left `_first_quantity` first: of the reference law if there is one.
+
+    Of several it is the one with the smallest seed, which was run as stated.
+    """
+    quantity = _first_quantity(rows)
+    failed = [row for row in rows if not row['success'] and row['cause'] == quantity]
+    return min(failed or [row for row in rows if not row['success']], key=lambda row: (
+        row['contact_model'] != REFERENCE, not is_exact(row['contact_model']), row['seed'],
+        _end_time(row),
+    ))  # fmt: skip
+
+
+def first_reason(rows: Sequence[Row]) -> str:
+    """Return the reason of the first failed run, '' if none failed."""
+    return next((str(row['reason']) for row in rows if not row['success']), '')
+
+
 def _quantity_text(quantity: str) -> str:
     return QUANTITIES.get(quantity, quantity or 'not known')
 
@@ -867,7 +984,8 @@ def _with_tables(
     notes = (*verdict.notes, *table.notes)
     if not table.stated:
         return replace(verdict, notes=notes, rows=tuple(rows))
+    counted_laws = table.without(verdict.set_aside) if verdict.set_aside else table
     return replace(
-        verdict, notes=notes, rows=tuple(rows), effects=effects_of(table, factors),
+        verdict, notes=notes, rows=tuple(rows), effects=effects_of(counted_laws, factors),
         margins=margins_of(table, factors),
     )  # fmt: skip

@@ -22,6 +22,7 @@ from contact_sim.campaign._trial import robot_of
 from contact_sim.contact_models import as_contact_model
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, shown
 from contact_sim.precompile import DONE
+from contact_sim.robot._model import RobotModel
 from contact_sim.verdict import _page
 from contact_sim.verdict._decision import (
     OF_ITSELF,
@@ -113,6 +114,7 @@ def verdict(
     search: bool = False,
     progress: Callable[[str], None] | None = None,
     feet: Sequence[str] | None = None,
+    check_meshes: bool = True,
 ) -> Verdict:
     """Return what decides the outcome of a controller: itself, the contact law, or what else.
 
@@ -132,6 +134,7 @@ def verdict(
         search: whether to look for the smallest disturbance under which it fails.
         progress: called with a line of text every few seconds.
         feet: links that are the feet of the robot; None: those of the catalogue or of its SRDF.
+        check_meshes: whether a robot is refused whose meshes are not on this machine.
 
     Raises:
         UnknownName: a contact model, robot or scenario that does not exist.
@@ -140,7 +143,7 @@ def verdict(
     """
     return Investigator(
         controller, robot, scenario, seconds_of(budget), output, laws, factors, seeds, seconds,
-        seed, jobs, search, progress, feet,
+        seed, jobs, search, progress, feet, check_meshes,
     ).result()  # fmt: skip
 
 
@@ -159,12 +162,13 @@ def chosen_factors(known: Sequence[Factor], names: Sequence[str] | None) -> tupl
 def command_line(
     controller: str, robot: str, scenario: str, budget: float, laws: Sequence[str] | None,
     factors: Sequence[str] | None, seconds: float | None, seeds: int, seed: int, search: bool,
-    feet: Sequence[str] | None,
+    feet: Sequence[str] | None, check_meshes: bool,
 ) -> str:  # fmt: skip
     """Return the command that repeats an investigation."""
     command = ['python', '-m', 'contact_sim.verdict', controller, '--robot', robot,
                '--scenario', scenario, '--budget', f'{budget:g}s']  # fmt: skip
     command += ['--feet', *feet] if feet else []
+    command += [] if check_meshes else ['--no-check-meshes']
     command += ['--laws', *laws] if laws is not None else []
     command += ['--factors', *factors] if factors is not None else []
     command += ['--seconds', f'{seconds:g}'] if seconds is not None else []
@@ -193,6 +197,7 @@ class Investigator:
         search: bool,
         progress: Callable[[str], None] | None,
         feet: Sequence[str] | None,
+        check_meshes: bool,
     ) -> None:
         self._begin, self._budget = time.monotonic(), budget
         names = laws_in_order(laws)
@@ -203,7 +208,7 @@ class Investigator:
             as_contact_model(name)
         chosen = scenario_of(scenario)
         links = ','.join(feet or ())
-        model = robot_of(robot, links)
+        model = robot_of(robot, links, check_meshes)
         duration = chosen.seconds if seconds is None else seconds
         jobs = os.cpu_count() or 1 if jobs is None else count('jobs', jobs)
         limit = max(min(SLOWEST * duration, 0.25 * budget), 2.0)
@@ -222,7 +227,7 @@ class Investigator:
         varied = chosen_factors(varied, factors)
         variants = {
             (LOOP, level): written(
-                self._folder / 'controllers', Held, controller, level, source=robot
+                self._folder / 'controllers', Held, controller, level, source=robot, feet=links
             )
             for factor in varied if factor.name == 'time_step'
             for level in factor.levels
@@ -231,6 +236,7 @@ class Investigator:
         self._settings = Settings(
             nominal, names, varied, chosen.friction, variants, min(SEEDS, most), most
         )
+        self._notes = notes_on(model)
         self._search, self._progress = search, progress
         self._rows: list[Row] = []
         self._pending: set[Any] = set()
@@ -241,8 +247,9 @@ class Investigator:
         self._page: Path | None = None
         self._asked_delay = False
         command = command_line(
-            controller, robot, scenario, budget, laws, factors, seconds, seeds, seed, search, feet
-        )
+            controller, robot, scenario, budget, laws, factors, seconds, seeds, seed, search, feet,
+            check_meshes,
+        )  # fmt: skip
         self._about = _page.Investigation(
             controller, model.name, chosen.name, f'{chosen.meaning}; goal: {chosen.goal}',
             command, 0.0, budget, '',
@@ -334,7 +341,10 @@ class Investigator:
         if delay < s.nominal.time_step:
             return
         folder, text = self._folder / 'controllers', s.nominal.controller
-        variant = written(folder, Prompt, text, delay, s.nominal.time_step, source=s.nominal.robot)
+        variant = written(
+            folder, Prompt, text, delay, s.nominal.time_step, source=s.nominal.robot,
+            feet=s.nominal.feet,
+        )  # fmt: skip
         self._settings = replace(s, variants={**s.variants, (OWN_DELAY, delay): variant})
 
     # ---------------------------------------------------------------- what is told
@@ -364,7 +374,7 @@ class Investigator:
         found = decide(self._rows, self._settings.factors, complete)
         return replace(
             found, parting=self._parting, margins=(*found.margins, *self._margins),
-            counterexamples=self._counterexamples,
+            counterexamples=self._counterexamples, notes=(*found.notes, *self._notes),
         )  # fmt: skip
 
     def _write(self, found: Verdict, finished: str) -> None:
@@ -400,6 +410,8 @@ class Investigator:
 
     def _pair(self) -> tuple[tuple[Run, Run], tuple[str, str]] | None:
         s, table, found = self._settings, Table(self._rows), self._verdict(complete=False)
+        if found.set_aside and found.factor:  # the factor is what matters
+            table = table.without(found.set_aside)
         stated = [row for row in table.stated if row['seed'] == s.nominal.seed]
         right = [row['contact_model'] for row in stated if row['success']]
         wrong = [row['contact_model'] for row in stated if not row['success']]
@@ -473,6 +485,19 @@ class Investigator:
             self._counterexamples += (worst,)
         if self._pages:
             self._write(self._verdict(complete=False), '')
+
+
+def notes_on(robot: RobotModel) -> tuple[str, ...]:
+    """Return what is to know about a robot before its controller is blamed."""
+    notes = [f'Robot: {note}.' for note in robot.notes]
+    points = [foot.name for foot in robot.feet if len(foot.points) == 1]
+    if len(robot.feet) < 3 and points:
+        notes.append(
+            f'Robot: it has {len(robot.feet)} feet, and {" and ".join(points)} '
+            f'{"touches" if len(points) == 1 else "touch"} the ground in one point, which bears '
+            'no torque: if it has a sole, its URDF needs the collision geometry of it.'
+        )
+    return tuple(notes)
 
 
 def as_json(row: Row) -> dict[str, Any]:

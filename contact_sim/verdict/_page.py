@@ -21,6 +21,7 @@ from contact_sim.verdict._decision import (
     Table,
     Verdict,
     breaks,
+    first_reason,
     is_exact,
     reference_of,
 )
@@ -31,6 +32,8 @@ INK, GREY, LINE = '#222222', '#8a8a8a', '#dddad4'
 WORKS, FAILS = '#0072B2', '#D55E00'
 BEFORE_FAILURE = 0.5
 """The viewer opens a recording this long before its end [s]."""
+SET_ASIDE = 'holds feet: set aside'
+"""Of a law that holds feet as no ground can."""
 MOST_FAILURES = 12
 """Failed runs that the page names."""
 
@@ -76,7 +79,7 @@ def draw(verdict: Verdict, factors: Sequence[Factor], about: Investigation) -> A
             left=0.115, right=0.945, top=top, bottom=0.55 / height,
             height_ratios=(0.36 * rows, 1.3) if parting else (1.0,),
         )  # fmt: skip
-        draw_laws(figure.add_subplot(grid[0, 0]), table, laws)
+        draw_laws(figure.add_subplot(grid[0, 0]), table, laws, verdict.set_aside)
         draw_factors(figure.add_subplot(grid[0, 1]), table, factors)
         draw_effects(figure.add_subplot(grid[0, 2]), verdict, factors)
         if parting:
@@ -98,14 +101,17 @@ def subtitle(verdict: Verdict) -> str:
     return f'{test}{verdict.why}; {len(verdict.rows)} runs'
 
 
-def draw_laws(axes: Any, table: Table, laws: Sequence[str]) -> None:
-    """Draw the rate of the stated case under each law, exact laws first."""
+def draw_laws(axes: Any, table: Table, laws: Sequence[str], set_aside: str = '') -> None:
+    """Draw the rate of the stated case under each law, exact laws first, grey if set aside."""
     order = sorted(laws, key=lambda law: (not is_exact(law), laws.index(law)))
     axes.axvline(0.5, color=LINE, linewidth=1.0, zorder=0)
     for k, law in enumerate(order):
-        draw_rate(axes, table.rate(law), k)
+        draw_rate(axes, table.rate(law), k, law == set_aside)
     axes.set_ylim(len(order) - 0.4, -0.6)
-    labels = [f'{law}\n{"exact" if is_exact(law) else may(law)}' for law in order]
+    labels = [
+        f'{law}\n{SET_ASIDE if law == set_aside else "exact" if is_exact(law) else may(law)}'
+        for law in order
+    ]
     axes.set_yticks(range(len(order)), labels, fontsize=8)
     axes.set_xlim(-0.04, 1.04)
     axes.set_xticks([0.0, 0.5, 1.0], ['0', 'half', 'all'])
@@ -121,12 +127,12 @@ def may(law: str) -> str:
     return ', '.join(short[residual] for residual in breaks(law)) or 'pyramid'
 
 
-def draw_rate(axes: Any, found: Rate, k: int) -> None:
+def draw_rate(axes: Any, found: Rate, k: int, set_aside: bool = False) -> None:
     """Draw a rate with its interval at height k."""
     if not found.runs:
         axes.text(0.5, k, 'not counted', ha='center', va='center', color=GREY, fontsize=8)
         return
-    colour = WORKS if found.share > 0.5 else FAILS
+    colour = GREY if set_aside else WORKS if found.share > 0.5 else FAILS
     axes.hlines(k, found.low, found.high, color=colour, linewidth=2.0, alpha=0.45)
     axes.plot(found.share, k, 'o', color=colour, markersize=7, clip_on=False)
     left = found.share > 0.5
@@ -354,8 +360,10 @@ def laws_table(verdict: Verdict) -> str:
             broken = any(row.get(f'{residual}_broken', False) for row in case)
             mark = f'<span class="{"fails" if broken else "grey"}">{largest:.1e}</span>'
             worst.append(mark if np.isfinite(largest) else '—')
-        reasons = sorted({row['reason'] for row in case if row['reason']})
-        rows.append((law, rate_cell(table.rate(law)), *worst, reasons[0] if reasons else ''))
+        rate = rate_cell(table.rate(law))
+        if law == verdict.set_aside:
+            rate = f'{rate} <span class="grey">{SET_ASIDE}</span>'
+        rows.append((law, rate, *worst, first_reason(case)))
     names = [f'{ARTEFACTS[x][0] if x in ARTEFACTS else x} [{UNITS[x]}]' for x in LAWS]
     return html_table(('law', 'works', *names, 'first failure'), rows) + (
         '<p class="grey">Largest residual of each law of contact; coloured where it is beyond '
@@ -386,11 +394,6 @@ def factors_table(verdict: Verdict, factors: Sequence[Factor]) -> str:
                 words = f'without {ARTEFACTS[residual][0]}'
                 rows.append(('the law', words, law, rate, first_reason(case)))
     return html_table(('factor', 'value', 'law', 'works', 'first failure'), rows)
-
-
-def first_reason(rows: Sequence[Row]) -> str:
-    """Return the reason of the first failed run, '' if none failed."""
-    return next((str(row['reason']) for row in rows if not row['success']), '')
 
 
 def margins_table(verdict: Verdict) -> str:

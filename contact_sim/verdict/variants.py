@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pinocchio as pin
 from contact_sim._types import Array
 from contact_sim._validation import checked, positive
 from contact_sim.campaign import Trial, load_controller
-from contact_sim.campaign._trial import Prepared
+from contact_sim.campaign._trial import Prepared, feet_of
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._simulator import Simulator
 
@@ -33,9 +34,12 @@ PROBE = 1e-3
 class Variant:
     """A controller around another one: passes on its start and its commanded velocity."""
 
-    def __init__(self, text: str, robot: RobotModel, source: str = '') -> None:
-        self.inner = load_controller(text, robot, source)
+    def __init__(
+        self, text: str, robot: RobotModel, source: str = '', feet: Sequence[str] = ()
+    ) -> None:
+        self.inner = load_controller(text, robot, source, feet)
         self.robot = robot
+        self.start_pose = self.inner.start_pose
         if hasattr(self.inner.target, 'velocity'):
             self.velocity = self.inner.target.velocity
         self._sim: Simulator | None = None
@@ -63,11 +67,15 @@ class Held(Variant):
         robot: that it controls.
         period: of the loop [s].
         source: name or path of the robot, which ROS programs need.
+        feet: links that are its feet, as `campaign.load_controller` takes them.
     """
 
     @checked
-    def __init__(self, text: str, robot: RobotModel, period: float, source: str = '') -> None:
-        super().__init__(text, robot, source)
+    def __init__(
+        self, text: str, robot: RobotModel, period: float, source: str = '',
+        feet: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(text, robot, source, feet)
         self._period = positive('period', period, 's')
         self._next, self._command = -math.inf, None
 
@@ -94,6 +102,7 @@ class Prompt(Variant):
         delay: of its own [s].
         time_step: between two calls [s].
         source: name or path of the robot, which ROS programs need.
+        feet: links that are its feet, as `campaign.load_controller` takes them.
 
     Raises:
         InvalidInput: a controller that is a plain function and declares no delay: what it
@@ -102,9 +111,10 @@ class Prompt(Variant):
 
     @checked
     def __init__(
-        self, text: str, robot: RobotModel, delay: float, time_step: float, source: str = ''
-    ) -> None:
-        super().__init__(text, robot, source)
+        self, text: str, robot: RobotModel, delay: float, time_step: float, source: str = '',
+        feet: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(text, robot, source, feet)
         self._calls, self._h = round(delay / time_step), time_step
         self._declared = declared_delay(self.inner.target) is not None
         if self._declared:
@@ -176,7 +186,7 @@ from contact_sim.verdict.variants import {name}
 
 
 def controller(robot):
-    return {name}({text!r}, robot, {arguments}, source={source!r})
+    return {name}({text!r}, robot, {arguments}, source={source!r}, feet={feet!r})
 '''
 
 
@@ -191,11 +201,12 @@ def absolute(text: str) -> str:
 
 
 def written(
-    folder: Path, variant: type[Variant], text: str, *arguments: float, source: str = ''
-) -> str:
+    folder: Path, variant: type[Variant], text: str, *arguments: float, source: str = '',
+    feet: str = '',
+) -> str:  # fmt: skip
     """Write a file with a variant of a controller; return it as the text of a controller.
 
-    `source` is the name or path of the robot.
+    `source` is the name or path of the robot, and `feet` are as in `Trial`.
     """
     meanings = {
         Held: 'commands are held for {:g} s',
@@ -207,7 +218,7 @@ def written(
     path = folder / f'{variant.__name__.lower()}_{values}.py'
     source = FILE.format(
         meaning=meaning.replace('\\', '/'), name=variant.__name__, text=absolute(text),
-        arguments=', '.join(map(repr, arguments)), source=source,
+        arguments=', '.join(map(repr, arguments)), source=source, feet=feet_of(feet),
     )  # fmt: skip
     path.write_text(source, encoding='utf-8')
     return f'{path.resolve()}:controller'

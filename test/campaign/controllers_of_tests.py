@@ -52,6 +52,24 @@ class WithSensors:
         return self.inner.effort(time, q, v)
 
 
+class Crouches:
+    """Holds the pose in which it starts, lower than the standing pose."""
+
+    def __init__(self, robot):
+        self.start_pose = POSE * np.tile([1.0, 1.2, 1.2], 4)
+        self.robot = robot
+
+    def effort(self, time, q, v):
+        error = self.start_pose - self.robot.joint_positions(q)
+        return KP * error - KD * self.robot.joint_velocities(v)
+
+
+class StartsNowhere(Crouches):
+    def __init__(self, robot):
+        super().__init__(robot)
+        self.start_pose = self.start_pose[1:]
+
+
 class Late:
     """Good for 20 ms, then `act`."""
 

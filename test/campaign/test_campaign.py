@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import controllers_of_tests
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from contact_sim import InvalidInput, UnknownName, contact_models
+from contact_sim import InvalidInput, UnknownName, contact_models, load_robot
 from contact_sim.campaign import (
     Campaign,
     Limits,
@@ -392,6 +393,40 @@ def test_the_command_says_in_one_line_what_is_wrong(command, words, capsys):
     error = capsys.readouterr().err
     assert words in error
     assert error.count('\n') == 1
+
+
+@pytest.fixture
+def without_mesh(tmp_path):
+    """Return a robot with a mesh that is not there, and its feet."""
+    robot, path = load_robot('quadruped'), tmp_path / 'mine.urdf'
+    mesh = '<visual><geometry><mesh filename="no.stl"/></geometry></visual>'
+    path.write_text(robot.description.replace('<visual>', f'{mesh}<visual>', 1))
+    assert 'no.stl' in path.read_text()
+    return str(path), [foot.frame for foot in robot.feet]
+
+
+def test_a_robot_whose_mesh_is_missing_is_refused_unless_meshes_are_not_checked(
+    without_mesh, tmp_path, capsys
+):
+    path, feet = without_mesh
+    trial = Trial('hold', path, seconds=0.02, feet=','.join(feet))
+    with pytest.raises(
+        InvalidInput, match=r"mesh 'no.stl' not found.*where check_meshes is false"
+    ):
+        Campaign((trial,), tmp_path / 'a', workers=1).run(progress=False)
+    campaign = Campaign((trial,), tmp_path / 'b', workers=1, check_meshes=False)
+    campaign.run(progress=False)
+    (row,) = campaign.rows()
+    assert (row['outcome'], row['hash']) == ('ok', run_trial(trial)['hash'])
+    plain = tmp_path / 'plain.urdf'
+    plain.write_text(load_robot('quadruped').description)
+    same = run_trial(replace(trial, robot=str(plain)))
+    assert row['hash'] == same['hash']  # the mesh plays no part
+    words = ['hold', '--robot', path, '--feet', *feet, '--models', 'ncp', '--seconds', '0.02',
+             '--workers', '1', '--quiet', '--out']  # fmt: skip
+    assert main([*words, str(tmp_path / 'c')]) == 1
+    assert "'no.stl' not found" in capsys.readouterr().err
+    assert main([*words, str(tmp_path / 'c'), '--no-check-meshes']) == 0
 
 
 def test_the_help_has_examples(capsys):

@@ -11,6 +11,7 @@ from contact_sim.campaign import Trial, load_controller, run_trial
 from contact_sim.errors import InvalidInput
 from contact_sim.robot import load_robot
 from contact_sim.simulation import Simulator
+from contact_sim.verdict.variants import Held, written
 
 pytest.importorskip('rclpy', reason='ROS 2 is not installed')
 _ros_controller = pytest.importorskip('contact_sim.campaign._ros_controller')
@@ -166,6 +167,34 @@ def test_what_a_program_has_started_ends_with_it(program, tmp_path):
     while Path('/proc', number).exists() and time.monotonic() < end:
         time.sleep(0.05)
     assert not Path('/proc', number).exists()
+
+
+def test_a_module_is_told_the_robot_its_feet_and_nothing_of_its_meshes():
+    program_of = _ros_controller.program_of
+    assert program_of('module', 'go1') == ('module', ['--ros-args', '-p', 'robot:=go1'])
+    for path in ('my/go1.urdf', 'mine.urdf', 'mine.xacro'):
+        name, arguments = program_of('module', path, ['a', 'b'])
+        assert name == 'module'
+        assert arguments == ['--ros-args', '-p', f'urdf_path:={path}', '-p', 'check_meshes:=false',
+                             '-p', "feet:=['a', 'b']"]  # fmt: skip
+    assert program_of('./program --fast', 'mine.urdf', ['a']) == (['./program', '--fast'], [])
+
+
+def test_a_module_controls_a_robot_whose_feet_are_named_and_whose_mesh_is_missing(tmp_path):
+    robot = load_robot('quadruped')
+    path, mesh = tmp_path / 'mine.urdf', '<visual><geometry><mesh filename="no.stl"/></geometry>'
+    plain = tmp_path / 'plain.urdf'
+    path.write_text(robot.description.replace('<visual>', f'{mesh}</visual><visual>', 1))
+    plain.write_text(robot.description)
+    feet = ', '.join(foot.frame for foot in robot.feet)
+    module = 'contact_sim.ros.controllers.stance'
+    row = run_trial(Trial(f'ros:{module}', str(path), seconds=0.1, feet=feet))
+    assert row['outcome'] == 'ok', row['reason']
+    same = run_trial(Trial(f'ros:{module}', str(plain), seconds=0.1, feet=feet))
+    assert row['hash'] == same['hash'] != ''
+    # as a controller in a slower loop it is told them, too
+    held = written(tmp_path, Held, f'ros:{module}', 1e-3, source=str(path), feet=feet)
+    assert run_trial(Trial(held, str(path), seconds=0.1, feet=feet))['hash'] == same['hash']
 
 
 def test_a_program_that_cannot_be_run_is_named():

@@ -39,6 +39,7 @@ from contact_sim.collision._terrain import as_terrain
 from contact_sim.compare import compare
 from contact_sim.compare import scenario_of as compared
 from contact_sim.contact_models.guarantees import LAWS
+from contact_sim.verdict.variants import Held, written
 
 HERE = str(Path(controllers_of_tests.__file__))
 GO1 = robot_of('go1')
@@ -193,6 +194,36 @@ def test_a_changed_start_stands_on_the_ground():
     for roughness in (0.0, 0.02):
         sim = Prepared(Trial('hold', start=1.0, roughness=roughness, seed=5)).simulator()
         assert sim.last_report.contacts.gap.min() == pytest.approx(0.0, abs=1e-4)
+
+
+@pytest.mark.parametrize('scenario', ['stand', 'slope'])
+@pytest.mark.parametrize('start', [0.0, 1.0])
+def test_a_trial_starts_in_the_pose_of_its_controller(scenario, start):
+    trial = Trial(own('Crouches'), scenario=scenario, start=start, seed=5, seconds=0.05)
+    prepared = Prepared(trial)
+    pose = prepared.controller.start_pose
+    standing = Prepared(replace(trial, controller='hold'))
+    moved = standing.q[7:] - GO1.reference_configuration()[7:]  # by the seed, the same
+    assert prepared.q[7:] == pytest.approx(pose + moved)
+    sim = prepared.simulator()
+    assert sim.last_report.contacts.gap.min() == pytest.approx(0.0, abs=1e-4)
+    assert sim.q[2] < standing.q[2] - 0.02
+    row = run_trial(trial)
+    assert row['outcome'] == 'ok', row['reason']
+
+
+def test_a_controller_in_a_slower_loop_starts_in_the_same_pose(tmp_path):
+    held = written(tmp_path, Held, own('Crouches'), 2e-3, source='go1')
+    prepared = [Prepared(Trial(text)) for text in (held, own('Crouches'))]
+    _ = [each.controller for each in prepared]
+    assert np.array_equal(prepared[0].q, prepared[1].q)
+
+
+def test_a_start_pose_of_another_length_is_refused():
+    row = run_trial(Trial(own('StartsNowhere'), seconds=SHORT))
+    assert row['outcome'] == 'refused'
+    assert 'start_pose of controller' in row['reason']
+    assert '11' in row['reason']
 
 
 def test_a_push_moves_the_robot_by_its_impulse():

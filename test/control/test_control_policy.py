@@ -10,6 +10,8 @@ import yaml
 from onnx import TensorProto, helper, numpy_helper, save
 
 from contact_sim import InvalidInput, Simulator, UnknownName, Worlds, load_robot
+from contact_sim.campaign import Trial
+from contact_sim.campaign._trial import Prepared
 from contact_sim.control import load_policy, policy_layouts
 from contact_sim.robot._actuators import holding
 
@@ -464,6 +466,18 @@ def test_files_that_are_missing_or_of_another_kind(go1, tmp_path):
     write_policy(tmp_path, go1)
     with pytest.raises(InvalidInput, match=r'expected a YAML file'):
         load_policy(tmp_path / 'net.onnx', go1)
+
+
+def test_a_trial_of_a_policy_starts_in_its_pose(go1, tmp_path):
+    joints = list(go1.joint_names)[3:]  # the others stand
+    standing = go1.joint_positions(go1.reference_configuration())
+    pose = standing[3:] + np.linspace(-0.2, 0.2, len(joints))
+    path = write_policy(tmp_path, go1, joints=joints, pose=pose.tolist())
+    prepared = Prepared(Trial(str(path), contact_model='ncp'))
+    assert prepared.controller.start_pose[3:] == pytest.approx(pose)
+    sim = prepared.simulator()
+    assert go1.joint_positions(sim.q) == pytest.approx([*standing[:3], *pose])
+    assert sim.last_report.contacts.gap.min() == pytest.approx(0.0, abs=1e-9)
 
 
 def test_without_onnxruntime_the_extra_is_named(go1, tmp_path, monkeypatch):

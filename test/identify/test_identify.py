@@ -249,3 +249,15 @@ def test_the_command_reads_bags_and_recordings(tmp_path):
         assert log.v[-1] == pytest.approx(states[-1], abs=1e-9)
         assert log.effort[-1] == pytest.approx(0.7)
     assert main([str(bag), '--fit', 'friction']) == 1
+
+
+def test_the_command_knows_models_in_any_case_and_its_help_has_examples(capsys):
+    words = ['run.npz', '--fit', 'friction', '--model']
+    assert parser().parse_args([*words, 'SAP']).model == 'sap'
+    with pytest.raises(SystemExit):
+        parser().parse_args([*words, 'sapp'])
+    assert "did you mean 'sap'" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(['--help'])
+    assert ended.value.code == 0
+    assert 'examples:\n  python -m contact_sim.identify run.mcap' in capsys.readouterr().out

@@ -10,6 +10,7 @@ import sys
 import time
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from contact_sim.compare._runs import KEPT
 from contact_sim.replay import Recording, repeat
 from contact_sim.verdict import parting, verdict
 from contact_sim.verdict.__main__ import main
-from contact_sim.verdict._investigation import seconds_of
+from contact_sim.verdict._investigation import notes_on, seconds_of
 from contact_sim.verdict._plan import factors_of
 from contact_sim.verdict._search import disturbed, limit_along, smallest_failure
 from contact_sim.verdict.variants import Held, Prompt, own_delay, written
@@ -115,6 +116,18 @@ def test_a_good_one_has_no_failure_and_margins():
     assert rates(found)['all runs'].low > 0.9
 
 
+def test_a_good_one_that_fails_only_where_feet_are_held():
+    """Under null_space the feet of a trot that is pushed are held as no ground can."""
+    found = verdict('trot', scenario='push', budget='120s', laws=('ncp', 'null_space'), factors=(),
+                    seeds=4, seconds=2.0, jobs=1)  # fmt: skip
+    assert (found.cause, found.set_aside) == ('none', 'null_space')
+    assert 'No ground does this' in found.statement
+    assert rates(found)['the stated case under null_space, set aside'].fails
+    assert rates(found)['all runs'].low > 0.5
+    assert found.parting is not None
+    assert found.parting.names == ('ncp', 'null_space')
+
+
 def test_a_coin_cannot_be_told():
     found = asked('Coin', 0.8, factors=('delay',))
     assert found.cause == 'cannot_tell'
@@ -175,6 +188,30 @@ def test_bad_input_is_one_clear_line(words, reason, capsys, tmp_path):
     assert error.startswith('contact_sim.verdict: ')
     assert len(error.splitlines()) == 1
     assert re.search(reason, error), error
+
+
+def test_a_robot_whose_mesh_is_missing(tmp_path, capsys):
+    robot, path = load_robot('quadruped'), tmp_path / 'mine.urdf'
+    mesh = '<visual><geometry><mesh filename="no.stl"/></geometry></visual>'
+    path.write_text(robot.description.replace('<visual>', f'{mesh}<visual>', 1))
+    words = ['hold', '--robot', str(path), '--feet', *(foot.frame for foot in robot.feet),
+             '--seconds', '0.1', '--laws', 'ncp', '--factors', '--seeds', '4', '--jobs', '1',
+             '--output', str(tmp_path / 'out')]  # fmt: skip
+    assert main(words) == 1
+    assert "visual mesh 'no.stl' not found" in capsys.readouterr().err
+    assert main([*words, '--no-check-meshes']) == 0
+    assert 'No failure found' in capsys.readouterr().out
+    assert '--no-check-meshes' in (tmp_path / 'out' / 'verdict.html').read_text('utf-8')
+
+
+def test_feet_of_a_biped_that_are_points_are_noted():
+    def stands_on(points):
+        feet = [SimpleNamespace(name=f'foot_{k}', points=range(n)) for k, n in enumerate(points)]
+        return notes_on(SimpleNamespace(feet=feet, notes=('it has no arms',)))
+
+    assert stands_on([4, 4]) == stands_on([1, 1, 1, 1]) == ('Robot: it has no arms.',)
+    assert 'foot_0 and foot_1 touch the ground in one point' in stands_on([1, 1])[1]
+    assert 'and foot_1 touches the ground in one point' in stands_on([4, 1])[1]
 
 
 def test_a_scenario_with_a_wrong_key(tmp_path):
