@@ -341,14 +341,17 @@ def _slurm_jobs(workers: int | None, stack: ExitStack) -> Any:
     """Return a cluster of Slurm with the jobs submitted that run `workers` trials at a time.
 
     Raises:
-        ImportError: dask_jobqueue is not installed.
-        InvalidInput: nothing says how large a job is, or Slurm does not take it.
+        InvalidInput: dask_jobqueue is not installed, nothing says how large a job is, or Slurm
+            does not take it.
     """
-    import dask
-
     interrupt = signal.getsignal(signal.SIGINT)
-    from dask_jobqueue import SLURMCluster  # type: ignore
-
+    try:
+        import dask
+        from dask_jobqueue import SLURMCluster  # type: ignore
+    except ImportError as error:
+        raise InvalidInput(
+            f"backend 'slurm' needs a package that is not installed: {error}"
+        ) from error
     signal.signal(signal.SIGINT, interrupt)  # its import lets Ctrl-C end the whole process
     try:
         cluster = SLURMCluster()
