@@ -1,11 +1,12 @@
-"""Stopping distances of a box under every preset, in PyBullet and in DART.
+"""Stopping distances of a box under every preset, in PyBullet, DART and jiminy.
 
     python benchmarks/engine_presets.py [--angles 0 22.5 45]
 
 A box of 0.2 x 0.2 x 0.04 m on a plane with μ = 0.4 is launched at 1 m/s, at angles to the tangents
 of its contacts. Circular friction stops it after v²/(2 μ g) = 127.4 mm in every direction,
 friction that is bounded per tangent earlier between the tangents. h = 1 ms. Engines that are not
-installed are left out.
+installed are left out; jiminy may be in an environment of its own, whose interpreter JIMINY_PYTHON
+names.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -109,10 +111,35 @@ def in_dart() -> Run:
     return run
 
 
+def with_jiminy(model: str) -> Run:
+    """Return how far it slides in jiminy, under a contact model at its defaults."""
+    from jiminy_peer import Launch, in_jiminy
+
+    x, y, z = SIDES
+    corners = [(0.5 * i * x, 0.5 * j * y, -0.5 * z) for i in (-1, 1) for j in (-1, 1)]
+    squares = (y * y + z * z, x * x + z * z, x * x + y * y)
+    body = Launch(
+        MASS, tuple(MASS * square / 12.0 for square in squares), corners,
+        q=[0.0, 0.0, 0.5 * z + 1e-4, 0.0, 0.0, 0.0, 1.0], v=[0.0] * 6, steps=SETTLING,
+        time_step=STEP, contacts={'model': model, 'friction': FRICTION},
+    )  # fmt: skip
+    [(q, _)] = in_jiminy(body)
+    settled = q[-1]
+
+    def run(angle: float) -> float:
+        heading = [SPEED * math.cos(angle), SPEED * math.sin(angle), 0.0, 0.0, 0.0, 0.0]
+        [(q, _)] = in_jiminy(replace(body, q=settled.tolist(), v=heading, steps=SLIDING))
+        return float(np.linalg.norm((q[-1] - settled)[:2]))
+
+    return run
+
+
 PEERS: dict[str, Callable[[], Run]] = {
     'PyBullet': lambda: in_bullet(True),
     'PyBullet, enableConeFriction=0': lambda: in_bullet(False),
     'DART': in_dart,
+    'jiminy, constraint': lambda: with_jiminy('constraint'),
+    'jiminy, spring_damper': lambda: with_jiminy('spring_damper'),
 }
 
 

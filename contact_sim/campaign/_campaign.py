@@ -7,10 +7,12 @@ process of their own (_isolation.py), and this process alone writes the table (_
 from __future__ import annotations
 
 import itertools
+import math
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -158,7 +160,7 @@ class Campaign:
     file: Path
     """Folder of Parquet files, such as results.parquet: readers take it as one file."""
     workers: int | None = None
-    """Trials at a time; None: one per core, or all workers of the cluster."""
+    """Trials at a time; None: one per core, or all workers of the cluster (Slurm: one job)."""
     backend: str = 'threading'
     """Of joblib: 'threading' and 'loky' are this machine, 'dask', 'slurm' (through dask-jobqueue)
     and 'ray' a cluster."""
@@ -296,8 +298,10 @@ def distributed(
             ) from error
         calls = (joblib.delayed(run_isolated)(task, limits) for task in tasks)
         try:
+            # workers of a cluster come one after the other: n_jobs would be those of now
+            ahead = AHEAD * workers if workers else f'{AHEAD}*n_jobs'
             parallel = joblib.Parallel(
-                return_as='generator_unordered', pre_dispatch=f'{AHEAD}*n_jobs', batch_size=1
+                return_as='generator_unordered', pre_dispatch=ahead, batch_size=1
             )
         except ValueError:  # a backend that cannot: round by round
             width = AHEAD * joblib.effective_n_jobs(jobs)
@@ -318,16 +322,14 @@ def _connected(backend: str, workers: int | None, stack: ExitStack) -> tuple[str
                 default_client()  # of the caller, or of the environment
             except ValueError:
                 if backend == 'slurm':
-                    from dask_jobqueue import SLURMCluster  # type: ignore
-
-                    cluster = stack.enter_context(SLURMCluster())
-                    cluster.scale(jobs=workers or 1)
+                    cluster = _slurm_jobs(workers, stack)
                 else:
                     cores = workers or os.cpu_count() or 1
                     cluster = stack.enter_context(
                         LocalCluster(n_workers=cores, threads_per_worker=1, dashboard_address=None)
                     )
-                stack.enter_context(Client(cluster))
+                client = stack.enter_context(Client(cluster))
+                client.wait_for_workers(1)  # a queue may take hours, joblib waits for 10 s
             return 'dask', jobs
         if backend == 'ray':
             from ray.util.joblib import register_ray  # type: ignore
@@ -338,6 +340,44 @@ def _connected(backend: str, workers: int | None, stack: ExitStack) -> tuple[str
             f'backend {backend!r} needs a package that is not installed: {error}'
         ) from error
     return backend, jobs
+
+
+def _slurm_jobs(workers: int | None, stack: ExitStack) -> Any:
+    """Return a cluster of Slurm with the jobs submitted that run `workers` trials at a time.
+
+    Raises:
+        InvalidInput: dask_jobqueue is not installed, nothing says how large a job is, or Slurm
+            does not take it.
+    """
+    interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        import dask
+        from dask_jobqueue import SLURMCluster  # type: ignore
+    except ImportError as error:
+        raise InvalidInput(
+            f"backend 'slurm' needs a package that is not installed: {error}"
+        ) from error
+    signal.signal(signal.SIGINT, interrupt)  # its import lets Ctrl-C end the whole process
+    try:
+        cluster = SLURMCluster()
+    except ValueError as error:
+        raise InvalidInput(
+            "backend 'slurm': write cores and memory of a job into ~/.config/dask/jobqueue.yaml "
+            f'(docs/campaigns.md): {error}'
+        ) from error
+    jobs = math.ceil((workers or 1) / dask.config.get('jobqueue.slurm.cores'))
+
+    async def submit() -> None:
+        cluster.scale(jobs=jobs)
+        await cluster
+
+    try:
+        cluster.sync(submit)
+    except (OSError, RuntimeError) as error:
+        with suppress(AssertionError):  # jobs that have not started
+            cluster.close()
+        raise InvalidInput(f"backend 'slurm': no job could be submitted: {error}") from error
+    return stack.enter_context(cluster)
 
 
 # --- Summary

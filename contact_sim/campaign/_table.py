@@ -42,6 +42,7 @@ def _pyarrow() -> Any:
         raise InvalidInput(
             'a campaign needs pyarrow and joblib: pip install contact_sim[verdict]'
         ) from error
+    pyarrow.allocate_buffer(1)  # the first one reserves 1 GiB: before memory is limited
     return pyarrow
 
 

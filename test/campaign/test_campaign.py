@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -284,6 +285,63 @@ def test_a_dask_cluster_makes_the_same_table(trials, whole, tmp_path):
     )
 
 
+@pytest.fixture
+def jobs_of_slurm(tmp_path):
+    """Settings of jobs on a Slurm that answers; yields the folder of their logs."""
+    pytest.importorskip('dask_jobqueue', reason='no extra has dask-jobqueue')
+    import dask
+
+    if shutil.which('sbatch') is None:
+        pytest.skip('no Slurm: sbatch is not on the path')
+    answer = subprocess.run(['sinfo'], capture_output=True, text=True, check=False)
+    if answer.returncode:
+        pytest.skip(f'Slurm does not answer: {answer.stderr}')
+    logs = tmp_path / 'logs'
+    settings = {'cores': 1, 'memory': '1GB', 'walltime': '00:10:00', 'log-directory': str(logs)}
+    with dask.config.set({f'jobqueue.slurm.{name}': value for name, value in settings.items()}):
+        yield logs
+
+
+def test_jobs_of_slurm_make_the_same_table(trials, whole, jobs_of_slurm, tmp_path):
+    Campaign(tuple(trials[:6]), tmp_path / 'rows', backend='slurm', batch=2).run(progress=False)
+    first = {row['trial']: row['wall'] for row in read_rows(tmp_path / 'rows')}
+    assert len(first) == 6
+    campaign = Campaign(tuple(trials), tmp_path / 'rows', workers=2, backend='slurm', batch=4)
+    campaign.run(progress=False)  # goes on
+    assert without_wall(campaign.rows()) == without_wall(whole)
+    again = {row['trial']: row['wall'] for row in campaign.rows()}
+    assert all(again[trial] == wall for trial, wall in first.items())
+    logs = list(jobs_of_slurm.glob('*.err'))
+    assert 2 <= len(logs) <= 3  # the last job may come when all is done
+    numbers = ','.join(path.stem.rpartition('-')[2] for path in logs)
+    states = subprocess.run(
+        ['squeue', '-h', '-t', 'pending,running', '-j', numbers],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert states.stdout == ''
+
+
+def test_slurm_without_settings_or_sbatch_is_refused(tmp_path, monkeypatch):
+    pytest.importorskip('dask_jobqueue', reason='no extra has dask-jobqueue')
+    import dask
+
+    campaign = Campaign((Trial('hold'),), tmp_path / 'rows', backend='slurm')
+    sizes = {'jobqueue.slurm.cores': None, 'jobqueue.slurm.memory': None}
+    for name in [name for name in sys.modules if name.startswith('dask_jobqueue')]:
+        monkeypatch.delitem(sys.modules, name)  # its import takes Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with dask.config.set(sizes), pytest.raises(InvalidInput, match=r'dask/jobqueue\.yaml'):
+        campaign.run(progress=False)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.setenv('PATH', str(tmp_path))
+    sizes = {'jobqueue.slurm.cores': 1, 'jobqueue.slurm.memory': '1GB'}
+    with (
+        dask.config.set(sizes),
+        pytest.raises(InvalidInput, match=r"no job could be submitted: .*'sbatch'"),
+    ):
+        campaign.run(progress=False)
+
+
 def test_trials_that_end_their_process_are_rows_and_the_others_go_on(tmp_path):
     names = ['pd', 'Exits', 'Hangs', 'Leaks', 'Faults']
     campaign = Campaign(
@@ -375,6 +433,9 @@ def test_the_command_runs_prints_and_goes_on(tmp_path, capsys):
     assert capsys.readouterr().out == first
     assert main(['--show', folder, '--by', 'controller']) == 0
     assert re.search(r'hold +2 +100.0%', capsys.readouterr().out)
+    # in a process of its own, where Arrow has not reserved its memory yet
+    show = [sys.executable, '-m', 'contact_sim.campaign', '--show', folder]
+    assert re.search(r'ncp +2 +100.0%', subprocess.check_output(show, text=True))
 
 
 @pytest.mark.parametrize(
