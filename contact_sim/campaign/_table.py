@@ -91,6 +91,10 @@ def _checked_part(path: Path, names: list[str]) -> Any:
         groups = (metadata.row_group(k) for k in range(metadata.num_row_groups))
         packed, full = path.stat().st_size, sum(group.total_byte_size for group in groups)
         _reading.check_unpacked(str(path), packed, full)
+        # equal values take no room in the file; what Arrow has reserved is under no limit
+        if 8.0 * metadata.num_rows * len(names) > most.bytes:
+            what = f'{metadata.num_rows} rows of {len(names)} columns'
+            raise _reading.beyond(path, what, 'bytes')
         schema = file.schema_arrow
         version = (schema.metadata or {}).get(MARK)
         if version is None:

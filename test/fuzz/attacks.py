@@ -26,7 +26,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -737,22 +737,29 @@ def main() -> int:
     """Print the table; return 1 where a file was too costly or answered in foreign words."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--only', default='', help='attacks whose name has this')
+    parser.add_argument(
+        '--skip', nargs='*', default=[], help='attacks whose name has one of these'
+    )
+    parser.add_argument('--json', type=Path, help='file for the outcomes')
     parser.add_argument('--limit', type=float, default=2.0**30, help='limit of bytes')
     parser.add_argument('--patience', type=float, default=100.0, help='seconds before it hangs')
     options = parser.parse_args()
     warm()
     print('| attack | file | peak memory | time | answer |\n|---|--:|--:|--:|---|', flush=True)
-    bad = 0
+    bad, outcomes = 0, []
     for attack in attacks():
-        if options.only not in attack.name:
+        if options.only not in attack.name or any(word in attack.name for word in options.skip):
             continue
         outcome = measure(attack, options.limit, options.patience)
+        outcomes.append(asdict(outcome))
         bad += not outcome.ours or outcome.peak > 2.0 * options.limit
         said = ' '.join(outcome.said.split())[:110].replace('|', '/')
         print(
             f'| {outcome.name} | {outcome.size / 1e3:.1f} kB | {outcome.peak / 1e6:.0f} MB | '
             f'{outcome.cpu:.2f} s | {said} |', flush=True,
         )  # fmt: skip
+    if options.json is not None:
+        options.json.write_text(json.dumps(outcomes), encoding='utf-8')
     print(f'\n{bad} too costly, hanging, or answered in foreign words')
     return 1 if bad else 0
 
