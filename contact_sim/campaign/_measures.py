@@ -48,7 +48,7 @@ RESULTS: dict[str, Any] = {
     'torque_share_max': math.nan, 'saturated_share': math.nan, 'support_margin_min': math.nan,
     'clearance_min': math.nan, 'creep_max': math.nan, 'creep_mean': math.nan,
     'slipped': math.nan,
-    **{f'{law}_{kind}': math.nan for law in LAWS for kind in ('max', 'p99')},
+    **{f'{law}_{kind}': math.nan for law in LAWS for kind in ('max', 'p99', 'p50')},
     **{f'{law}_broken': False for law in LAWS},
     'first_broken': '', 'first_broken_time': math.nan, 'first_broken_foot': '', 'unsolved': 0,
     'energy': math.nan, 'energy_error': math.nan, 'steps': 0, 'hash': '', 'wall': 0.0,
@@ -308,7 +308,8 @@ class Log:
         for law in LAWS:
             scale, values = 1.0 if law in PLAIN else self._mass, self._series(law)
             result[f'{law}_max'] = float(values.max() / scale)
-            result[f'{law}_p99'] = float(np.percentile(values, 99.0) / scale)
+            median, high = np.percentile(values, [50.0, 99.0]) / scale
+            result[f'{law}_p50'], result[f'{law}_p99'] = float(median), float(high)
             result[f'{law}_broken'] = bool(not values.max() <= self._limits[law])
         if self._first is not None:
             result['first_broken'], result['first_broken_time'], result['first_broken_foot'] = (

@@ -24,7 +24,7 @@ from contact_sim.errors import InvalidInput, UnknownName
 
 PART = 256
 """Rows of one part: it is written anew for every row, which takes some milliseconds."""
-MARK, VERSION = b'contact_sim.campaign', b'1'
+MARK, VERSION = b'contact_sim.campaign', b'2'
 """Key of the format in the metadata of a file, and its value."""
 ORIGIN = ('trial', 'source', 'versions')
 COLUMNS: dict[str, type] = {

@@ -159,7 +159,7 @@ def cut(path):
     ('write', 'words'),
     [
         (foreign, 'x.parquet: this Parquet file is not of a campaign'),
-        (older, 'x.parquet: rows of format 0, this version reads 1'),
+        (older, 'x.parquet: rows of format 0, this version reads 2'),
         (lacking, "column '.*' is missing"),
         (cut, 'x.parquet: cannot be read as Parquet'),
     ],

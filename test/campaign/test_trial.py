@@ -136,7 +136,7 @@ def test_residuals_are_those_of_the_comparison(model):
     for law in LAWS:
         scale = GO1.total_mass if limits_of(2.0)[law] != limits[law] else 1.0
         assert row[f'{law}_max'] * scale == pytest.approx(measured.laws[law], rel=1e-12)
-        assert row[f'{law}_p99'] <= row[f'{law}_max']
+        assert row[f'{law}_p50'] <= row[f'{law}_p99'] <= row[f'{law}_max']
         assert row[f'{law}_broken'] == measured.broken[law]
     assert row['energy_error'] == pytest.approx(measured.measures.integration, rel=1e-9)
     assert (row['first_broken'] == '') == (not any(measured.broken.values()))

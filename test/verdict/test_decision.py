@@ -147,7 +147,7 @@ def beyond(rows, name, excess):
     """Return rows in which a law holds feet beyond friction by `excess` times the weight."""
     return [
         {**each, 'cone_broken': True, 'cone_max': 1.0,
-         'cone_p99': excess * 9.81 * each['time_step']}
+         'cone_p50': excess * 9.81 * each['time_step']}
         if each['contact_model'] == name else each for each in rows
     ]  # fmt: skip
 
@@ -190,7 +190,7 @@ def test_a_law_is_not_set_aside_where_another_one_fails_too():
 def test_a_law_is_not_set_aside_where_one_of_its_failures_has_another_reason():
     rows = beyond(world(lambda run: law(run) != 'null_space'), 'null_space', 0.7)
     last = max(k for k, each in enumerate(rows) if each['contact_model'] == 'null_space')
-    rows[last] = {**rows[last], 'cone_p99': 0.0}
+    rows[last] = {**rows[last], 'cone_p50': 0.0}
     assert decide(rows, FACTORS).cause == 'contact_law'
 
 
