@@ -271,6 +271,9 @@ class Trot:
 
         At times (n,) [s], in states q (n, nq), v (n, nv); rows belong to the same robots in every
         call. NaN where legs cannot move their feet at will.
+
+        Raises:
+            InvalidInput: other shapes, states that are not finite, a robot whose joints follow others.
         """
         d = self.dynamics
         if not d.compiled:
@@ -278,15 +281,28 @@ class Trot:
                 f'efforts of many robots {d.robot.name}: it has joints that follow others; ask '
                 'for the effort of each'
             )
-        n = len(q)
+        times, states, speeds = (
+            real_array(name, value) for name, value in (('time', time), ('q', q), ('v', v))
+        )
+        n, robot = times.size, d.robot
+        if (
+            not times.shape == (n,)
+            or states.shape != (n, robot.nq)
+            or speeds.shape != (n, robot.nv)
+        ):
+            raise InvalidInput(
+                f'efforts of many robots {robot.name}: time, q and v of shapes {times.shape}, '
+                f'{states.shape} and {speeds.shape}, expected (n,), (n, {robot.nq}) and '
+                f'(n, {robot.nv})'
+            )
         if len(self._memories[0]) != n:
             self._memories = new_memory(n)
-        states = np.array([d.robot.checked_configuration(row) for row in q])
-        speeds = np.array([d.robot.checked_velocity(row) for row in v])
-        answer = np.empty((n, d.robot.n_joints))
+        q = np.array([robot.checked_configuration(row) for row in states]).reshape(n, robot.nq)
+        v = np.array([robot.checked_velocity(row) for row in speeds]).reshape(n, robot.nv)
+        answer = np.empty((n, robot.n_joints))
         efforts_of_worlds(
-            np.asarray(time, dtype=float), states, speeds, self._constants, self._command,
-            *self._memories, *d.constants, d.scratch, d.terms, self._inverse.constants, answer,
+            np.ascontiguousarray(times), q, v, self._constants, self._command, *self._memories,
+            *d.constants, d.scratch, d.terms, self._inverse.constants, answer,
         )  # fmt: skip
         return answer
 

@@ -179,6 +179,8 @@ def test_the_efforts_of_many_trots_are_those_of_each():
         found = many.efforts(times, *map(np.array, zip(*states, strict=True)))
         expected = [t.effort(float(times[i]), *states[i]) for i, t in enumerate(alone)]
         assert found.tobytes() == np.array(expected).tobytes()
+    with pytest.raises(InvalidInput, match=r'shapes \(4,\), \(5, 19\) and \(5, 18\), expected'):
+        many.efforts(times[:4], *map(np.array, zip(*states, strict=True)))
     with pytest.raises(InvalidInput, match='has joints that follow others'):
         Trot(load_robot('four_bar_quadruped')).efforts(
             np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1))
