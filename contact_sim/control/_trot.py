@@ -273,7 +273,7 @@ class Trot:
         call. NaN where legs cannot move their feet at will.
 
         Raises:
-            InvalidInput: other shapes, states that are not finite, a robot whose joints follow others.
+            InvalidInput: other shapes, states that are not finite, joints that follow others.
         """
         d = self.dynamics
         if not d.compiled:
@@ -285,11 +285,8 @@ class Trot:
             real_array(name, value) for name, value in (('time', time), ('q', q), ('v', v))
         )
         n, robot = times.size, d.robot
-        if (
-            not times.shape == (n,)
-            or states.shape != (n, robot.nq)
-            or speeds.shape != (n, robot.nv)
-        ):
+        expected = (n,), (n, robot.nq), (n, robot.nv)
+        if (times.shape, states.shape, speeds.shape) != expected:
             raise InvalidInput(
                 f'efforts of many robots {robot.name}: time, q and v of shapes {times.shape}, '
                 f'{states.shape} and {speeds.shape}, expected (n,), (n, {robot.nq}) and '
