@@ -136,6 +136,20 @@ def test_a_block_that_is_in_time_is_never_interrupted(limited):
             pass
 
 
+def test_a_profiler_works_after_a_block():
+    """CPython 3.11 went round for ever where an interruption had been withdrawn."""
+    program = (
+        'import sys\nfrom contact_sim import _reading\n'
+        'with _reading.reading("x"): pass\n'
+        'def f(): return 1\n'
+        'sys.setprofile(lambda *a: None)\nf()\nsys.setprofile(None)\nprint("done")'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', program], capture_output=True, text=True, timeout=60.0, check=True
+    )
+    assert done.stdout == 'done\n'
+
+
 # --- Files
 
 
