@@ -224,8 +224,8 @@ def _time_limit(seconds: float) -> Iterator[None]:
             ended.set()
         timer.cancel()
         if interrupted.is_set():
-            # one that is due comes here. To withdraw it instead leaves a flag in CPython up to 3.11
-            # that slows everything down and lets profilers hang
+            # one that is due comes here; to withdraw it instead leaves a flag set in CPython 3.11,
+            # with which all code is slow and profilers hang
             with suppress(_TimeIsUp):
                 for _ in range(1000):
                     pass
