@@ -597,8 +597,7 @@ def run_trials(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     every: list[Prepared]
     try:
         every = [Prepared(trial) for trial in trials]
-        for own in every:
-            own.controller.command(own.scenario.speed)
+        _ = [own.controller for own in every]
         same = all(trial.mass_scale == 1.0 for trial in trials)
         masses = None if same else np.array([own.masses for own in every])
         worlds = Worlds(
@@ -627,6 +626,11 @@ def _run_together(every: Sequence[Prepared], worlds: Worlds, logs: Sequence[Log]
     efforts, pushes, pushed = np.zeros((n, n_joints)), np.zeros((n, 6)), False
     plain = not any(own.disturbances.changes for own in every)
     live = list(enumerate(every))
+    try:
+        for own in every:
+            own.controller.command(own.scenario.speed)
+    except Exception:  # alone, the row says why
+        return False
     for step in range(every[0].steps):
         q, v, times = worlds.q, worlds.v, worlds.time
         q_seen, v_seen = q, v
@@ -640,11 +644,9 @@ def _run_together(every: Sequence[Prepared], worlds: Worlds, logs: Sequence[Log]
                 return False
             if answer.shape != efforts.shape:
                 return False
-            if not np.isfinite(answer).all():
-                running_ones = [k for k, _ in live]
-                if not np.isfinite(answer[running_ones]).all():
-                    return False  # alone, the row says for which joint
-                answer = np.where(np.isfinite(answer), answer, 0.0)
+            if not np.isfinite(answer[[k for k, _ in live]]).all():
+                return False  # alone, the row says for which joint
+            answer = np.where(np.isfinite(answer), answer, 0.0)  # of those that have ended
         except (Exception, SystemExit):
             return False
         if plain:
