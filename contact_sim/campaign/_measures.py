@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from contact_sim.contact_models.guarantees import LAWS
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._state import standing_on
+from contact_sim.simulation._worlds import Worlds
 from contact_sim.step._problem import STATUSES, EnergyBalance, Residuals
 
 # --- Columns, and what they count
@@ -123,9 +124,9 @@ class Log:
             self._columns[name] = slice(width, width + last - first), shape
             places.append(np.arange(first, last))
             width += last - first
-        self._places = np.concatenate(places)
-        self._rows = np.empty((BLOCK, width))
-        self._residuals = np.empty((BLOCK, len(Residuals._fields)))
+        self.places = np.concatenate(places)
+        """Where the numbers that count stand in the step data."""
+        self._block = np.empty((BLOCK, width)), np.empty((BLOCK, len(Residuals._fields)))
         self._filled = self._steps = 0
         self._parts: dict[str, list[Array]] = {}
         self._energy = np.zeros(len(EnergyBalance._fields))
@@ -134,27 +135,37 @@ class Log:
 
     def add(self, report: StepReport) -> bool:
         """Add one step; return whether the trial has ended."""
-        k = self._filled
-        report.write_numbers(self._places, self._rows[k])
-        report.write_residuals(self._residuals[k])
+        (rows, residuals), k = self._block, self._filled
+        report.write_step(self.places, rows[k], residuals[k])
         self._filled = k + 1
         if self._filled == BLOCK:
-            self._evaluate()
+            self._evaluate_block()
         return self.ended
 
     def end(self, outcome: str, reason: str) -> None:
         """End the trial after the last step that was added, unless it has ended before."""
-        self._evaluate()
+        self._evaluate_block()
         if not self.ended:
             self.ended, self._outcome, self._reason = True, outcome, reason
 
+    def _evaluate_block(self) -> None:
+        count, self._filled = self._filled, 0
+        rows, residuals = self._block
+        self.evaluate(rows[:count], residuals[:count])
+
     # ---------------------------------------------------------------- blocks of steps
 
-    def _evaluate(self) -> None:
-        """Evaluate the steps since the last time, up to the one in which the robot fell."""
-        count, self._filled = self._filled, 0
+    def evaluate(self, rows: Array, residuals: Array) -> None:
+        """Evaluate steps that follow on those before, up to the one in which the robot fell.
+
+        Args:
+            rows: numbers of the step data at `places`, shape (count, places).
+            residuals: shape (count, fields of Residuals).
+        """
+        count = len(rows)
         if not count or self.ended:
             return
+        self._rows, self._residuals = rows, residuals
         q, scenario = self._field('q', count), self._scenario
         height = self._terrain.signed_distance(q[:, :3])
         x, y, z, w = q[:, 3:7].T
@@ -426,6 +437,41 @@ class Log:
                     top = float(gap[begin:end, column].max())
                     found.append((end - 1, top, name))
         return found
+
+
+class Logs:
+    """The logs of trials that run as worlds, one each: their steps are evaluated in blocks.
+
+    Args:
+        logs: of the trials, in the order of the worlds.
+    """
+
+    def __init__(self, logs: Sequence[Log]) -> None:
+        self._logs, n = logs, len(logs)
+        self._rows = np.empty((BLOCK, n, len(logs[0].places)))
+        self._residuals = np.empty((BLOCK, n, len(Residuals._fields)))
+        self._filled = 0
+
+    def add(self, worlds: Worlds) -> bool:
+        """Add one step of every world; return whether trials may have ended."""
+        k = self._filled
+        worlds.write_steps(self._logs[0].places, self._rows[k], self._residuals[k])
+        self._filled = k + 1
+        if self._filled < BLOCK:
+            return False
+        self._evaluate()
+        return True
+
+    def end(self) -> None:
+        """End those that have not ended before."""
+        self._evaluate()
+        for log in self._logs:
+            log.end('ok', '')
+
+    def _evaluate(self) -> None:
+        count, self._filled = self._filled, 0
+        for k, log in enumerate(self._logs):
+            log.evaluate(self._rows[:count, k].copy(), self._residuals[:count, k].copy())
 
 
 def runs_of(out: Mask) -> tuple[Any, Any]:

@@ -42,7 +42,7 @@ from contact_sim.campaign._controllers import (
     ControllerError,
     load_controller,
 )
-from contact_sim.campaign._measures import RESULTS, Log
+from contact_sim.campaign._measures import RESULTS, Log, Logs
 from contact_sim.campaign._scenarios import Scenario, ground_of, scenario_of, shortened_to
 from contact_sim.collision._terrain import Terrain
 from contact_sim.compare._scenarios import GRAVITY
@@ -625,7 +625,7 @@ def _run_together(every: Sequence[Prepared], worlds: Worlds, logs: Sequence[Log]
     batch: Callable[[Array, Array, Array], Any] = every[0].controller.batch  # type: ignore
     efforts, pushes, pushed = np.zeros((n, n_joints)), np.zeros((n, 6)), False
     plain = not any(own.disturbances.changes for own in every)
-    live = list(enumerate(every))
+    live, steps = list(enumerate(every)), Logs(logs)
     try:
         for own in every:
             own.controller.command(own.scenario.speed)
@@ -663,16 +663,13 @@ def _run_together(every: Sequence[Prepared], worlds: Worlds, logs: Sequence[Log]
             pushed = bool(active)
         worlds.step(efforts)
         running = worlds.running
-        for k, _ in live:
-            if not running[k]:
-                return False  # alone, the row says why
-            logs[k].add(worlds.report(k))
-        if any(logs[k].ended for k, _ in live):
+        if not all(running[k] for k, _ in live):
+            return False  # alone, the row says why
+        if steps.add(worlds):
             live = [(k, own) for k, own in live if not logs[k].ended]
             if not live:
                 return True
-    for log in logs:
-        log.end('ok', '')
+    steps.end()
     return True
 
 

@@ -47,7 +47,13 @@ from contact_sim.solvers._cone_problem import (
     worse_status,
 )
 from contact_sim.solvers._cone_solver import solve_cones
-from contact_sim.solvers._dense import largest_size, least_norm, make_consistent
+from contact_sim.solvers._dense import (
+    CONSISTENCY_TOLERANCE,
+    gram_cholesky,
+    largest_size,
+    least_norm_factored,
+    pivoted_cholesky,
+)
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import has_bilateral
 from contact_sim.step._contact_rows import cone_work_of, rows_of
@@ -61,6 +67,7 @@ STATE = 3
 (SUPPORT_GIVEN, TOUCH_GAP, USES_BAUMGARTE, RELEASES, RELEASE_FORCE) = range(5)
 """Places of the parameters in the numbers of the law."""
 TOLERANCE, LIMITS = 1e-10, (50, 50, 1000)
+LOCKED = 1e-8  # share of its mobility that held feet leave a joint, up to which it cannot move
 SLACK = 1e-9  # share of the largest impulse within which a foot neither pulls nor leaves its cone
 
 
@@ -135,31 +142,99 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
     for a in range(m + ns):
         for b in range(m + ns):
             A[a, b] = G[row[a], row[b]]
-    code, iterations = CONVERGED, 0
-    # constraints may contradict the feet: least squares, the target projected on the range of A
-    if constrained and not make_consistent(A[:m, :m], target[:m]):
+    # redundant feet share the impulse with least norm; those that constraints contradict: least
+    # squares
+    order, L, gram, x = np.empty(m, np.int64), np.empty((m, m)), np.zeros((m, m)), np.empty(m)
+    rank, code, iterations = pivoted_cholesky(A[:m, :m].copy(), order, L), CONVERGED, 0
+    gram_cholesky(L, rank, gram)
+    factor = order, L, gram
+    least_norm_factored(A[:m, :m], factor, rank, target[:m], x)
+    if constrained and not reaches(A[:m, :m], target[:m], x):
         code = INCONSISTENT
-    # interval rows are solved with cones of their own first, then act on the feet as given
+    # interval rows, while the feet hold; then they act on the feet as given
     if ns > 0:
-        low, high = np.full(m + ns, -np.inf), np.full(m + ns, np.inf)
-        low[m:], high[m:] = rows.lower, rows.upper
-        guess = np.empty(m + ns)
-        for a in range(m + ns):
-            guess[a] = impulse[row[a]]
-        held = Rows(A.copy(), target[: m + ns], np.empty(0), low, high)
-        found, iterations, _ = solve_cones(held, guess, work, TOLERANCE, LIMITS, 1.0)
-        for k in range(ns):
-            impulse[row[m + k]] = guess[m + k]
+        sets = rows.lower, rows.upper, impulse[3 * nc :]
+        found, iterations = solve_intervals(A, (order, L, rank), target, x, sets, work)
         code = worse_status(code, found)
         for a in range(m):
             for k in range(ns):
                 target[a] += A[a, m + k] * impulse[3 * nc + k]
-    # redundant feet share the impulse with least norm
-    x = np.empty(m)
-    least_norm(A[:m, :m], target[:m], x)
+        least_norm_factored(A[:m, :m], factor, rank, target[:m], x)
     for a in range(m):
         impulse[row[a]] = x[a]
     return code, iterations
+
+
+@kernel
+def reaches(A, target, x):
+    """Return whether A x + target is zero to rounding."""
+    missed = 0.0
+    for a in range(x.shape[0]):
+        rest = target[a]
+        for b in range(x.shape[0]):
+            rest += A[a, b] * x[b]
+        missed = max(missed, abs(rest))
+    return missed <= CONSISTENCY_TOLERANCE * largest_size(target, x.shape[0])
+
+
+@kernel
+def solve_intervals(A, factor, target, x, sets, work):
+    """Solve the interval rows while the feet hold; return (status code, iterations).
+
+    With the feet's rows f in front of the interval rows k, and their impulses x without these,
+
+        S = A_kk − A_kf A_ff⁺ A_fk,   w = S λ + target_k + A_kf x
+
+    A row that the feet lock, S_kk = 0, takes no part: its velocity is given. `factor` is (order,
+    L, rank) of A_ff; `sets` are lower, upper and λ, in and out.
+    """
+    (order, L, rank), (lower, upper, impulse), m, ns = factor, sets, x.shape[0], sets[0].shape[0]
+    # Y = L⁻¹ A_fk in the independent rows: S = A_kk − Yᵀ Y
+    Y, movable, n, code = np.empty((ns, rank)), np.empty(ns, np.int64), 0, CONVERGED
+    S, s, size = (
+        np.empty((ns, ns)),
+        np.empty(ns),
+        CONSISTENCY_TOLERANCE * largest_size(target, m + ns),
+    )
+    for k in range(ns):
+        rest = A[m + k, m + k]
+        for a in range(rank):
+            y = A[m + k, order[a]]
+            for b in range(a):
+                y -= L[a, b] * Y[n, b]
+            Y[n, a] = y / L[a, a]
+            rest -= Y[n, a] ** 2
+        velocity = target[m + k]
+        for a in range(m):
+            velocity += A[m + k, a] * x[a]
+        if rest > LOCKED * A[m + k, m + k]:
+            movable[n], s[n] = k, velocity
+            n += 1
+            continue
+        # locked: no force, or the bound that opposes the velocity
+        impulse[k] = 0.0
+        if abs(velocity) > size:
+            bound = lower[k] if velocity > 0.0 else upper[k]
+            if abs(bound) < np.inf:
+                impulse[k] = bound
+            else:
+                code = INCONSISTENT
+    if n == 0:
+        return code, 0
+    guess, low, high = np.empty(n), np.empty(n), np.empty(n)
+    for a in range(n):
+        k = movable[a]
+        guess[a], low[a], high[a] = impulse[k], lower[k], upper[k]
+        for b in range(a + 1):
+            S[a, b] = A[m + k, m + movable[b]]
+            for c in range(rank):
+                S[a, b] -= Y[a, c] * Y[b, c]
+            S[b, a] = S[a, b]
+    free = Rows(S[:n, :n].copy(), s[:n], np.empty(0), low, high)
+    found, iterations, _ = solve_cones(free, guess, work, TOLERANCE, LIMITS, 1.0)
+    for a in range(n):
+        impulse[movable[a]] = guess[a]
+    return worse_status(code, found), iterations
 
 
 @kernel

@@ -294,8 +294,8 @@ class Trot:
             )
         if len(self._memories[0]) != n:
             self._memories = new_memory(n)
-        q = np.array([robot.checked_configuration(row) for row in states]).reshape(n, robot.nq)
-        v = np.array([robot.checked_velocity(row) for row in speeds]).reshape(n, robot.nv)
+        q = robot.checked_configurations(states)
+        v = robot.checked_velocities(speeds)
         answer = np.empty((n, robot.n_joints))
         efforts_of_worlds(
             np.ascontiguousarray(times), q, v, self._constants, self._command, *self._memories,

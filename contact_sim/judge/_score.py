@@ -39,7 +39,7 @@ from contact_sim.judge._steps import Steps
 from contact_sim.robot._collision_pairs import NO_COLLISIONS
 from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._model import RobotModel
-from contact_sim.simulation._judge import judge_step
+from contact_sim.simulation._judge import NOWHERE, judge_steps
 from contact_sim.step._problem import Residuals
 from contact_sim.step._workspace import Workspace
 
@@ -380,7 +380,7 @@ class ScoredArrays:
         if steps.body is not None:
             data.gap[slot] = self._next_gap(k, used, slot)
         out = np.zeros(len(Residuals._fields))
-        judge_step(*work.arrays, out)
+        judge_steps(work.numbers, *work.arrays, 0, NOWHERE, np.empty((1, 0)), out[None])
         if steps.force is None:  # what a force that explains the motion would do
             change = data.v_next - data.v_free
             contact = 0.5 * (data.v_start + data.v_next) @ inertia @ change

@@ -67,6 +67,17 @@ def checked_vector(
     return vector
 
 
+def checked_rows(place: str, values: npt.ArrayLike, length: int) -> Array:
+    """Return `values` as a new float array (n, length), each row as `checked_vector`."""
+    rows = np.array(real_array(place, values))
+    if rows.ndim != 2 or rows.shape[1] != length:
+        raise InvalidInput(f'{place}: shape {rows.shape}, expected (n, {length})')
+    if not is_finite(rows.ravel()):
+        for k, row in enumerate(rows):
+            checked_vector(f'{place}, row {k}', row, length)
+    return rows
+
+
 def unit_parts(joint: pin.JointModel) -> tuple[UnitBlock, ...]:
     """Return the parts of a joint's own q that must have norm 1."""
     if joint.shortname() == 'JointModelComposite':

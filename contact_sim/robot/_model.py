@@ -65,6 +65,7 @@ from contact_sim.robot._coordinates import (
     actuated_joint_names,
     check_actuated_joints,
     check_position_limits,
+    checked_rows,
     checked_vector,
     frozen,
     joint_limits,
@@ -483,6 +484,26 @@ class RobotModel:
             InvalidInput: a wrong length or a value that is not finite.
         """
         return checked_vector(f'velocity v of robot {self.name}', v, self.nv)
+
+    def checked_configurations(self, rows: npt.ArrayLike) -> Array:
+        """Return configurations (n, nq) as a new float array, each as `checked_configuration`.
+
+        Raises:
+            InvalidInput: another shape, or what `checked_configuration` refuses in a row.
+        """
+        place = f'configurations of robot {self.name}'
+        q = checked_rows(place, rows, self.nq)
+        for row in q:
+            normalised(place, self._unit_blocks, row)
+        return q
+
+    def checked_velocities(self, rows: npt.ArrayLike) -> Array:
+        """Return velocities (n, nv) as a new float array.
+
+        Raises:
+            InvalidInput: another shape, or a value that is not finite.
+        """
+        return checked_rows(f'velocities of robot {self.name}', rows, self.nv)
 
     # Reference poses, and gains that hold them.
 

@@ -43,6 +43,9 @@ from contact_sim.step._workspace import Workspace, load_contact_memory
 
 # --- Residuals
 
+NOWHERE = np.zeros(0, dtype=np.intp)
+"""Places of no numbers."""
+
 
 @kernel
 def rebuild_problem(numbers, indices, layout):
@@ -58,9 +61,23 @@ def rebuild_problem(numbers, indices, layout):
 
 
 @kernel
-def judge_step(numbers, indices, layout, out):
-    """Fill the fields of `Residuals`, in their order."""
-    data = arrays_of(numbers, indices, layout, 0)
+def judge_steps(numbers, judged, indices, layout, length, places, values, out):
+    """Fill `out` with the fields of `Residuals` of the steps of n worlds, in their order.
+
+    The first `length` of `numbers` (n, ...) are the step data, of which those at `places` (m,) go
+    to `values` (n, m). The contact problems are built once more in copies, `judged`.
+    """
+    for i in range(numbers.shape[0]):
+        for k in range(length):
+            judged[i, k] = numbers[i, k]
+        judge(arrays_of(judged, indices, layout, i), out[i])
+        for k in range(places.shape[0]):
+            values[i, k] = numbers[i, places[k]]
+
+
+@kernel
+def judge(data, out):
+    """Fill the residuals of the step in `data`."""
     n = fill_problem(data)
     bias, row_of = vector(data, f.BIAS), integers(data, f.ROW_OF)
     scratch = matrix(data, f.CONE_WORK)

@@ -26,7 +26,7 @@ from contact_sim.robot._collision_pairs import Collisions, link_names
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._contact_points import foot_frame, link_of
 from contact_sim.robot._model import RobotModel
-from contact_sim.simulation._judge import judge_step, rebuild_problem
+from contact_sim.simulation._judge import NOWHERE, judge_steps, rebuild_problem
 from contact_sim.solvers._jit import kernel, without_refcount
 from contact_sim.solvers._springs import LinearSprings, stiffness_ratio
 from contact_sim.step._problem import STATUSES, ContactProblem, Residuals, SolverReport
@@ -58,7 +58,6 @@ class StepContext:
                 shape = (self.sizes.n_ground, *shape[1:])
                 self.on_ground[name] = (start, start + math.prod(shape), shape)
         self.on_ground['contact_moment'] = self.places['contact_moment']
-        self._front = self._judge.numbers[0, : self.sizes.length]
         self._residuals = np.zeros(len(Residuals._fields))
 
     def __repr__(self) -> str:
@@ -66,13 +65,14 @@ class StepContext:
 
     def residuals(self, buffer: Array) -> Residuals:
         """Return the residuals of the step in `buffer`."""
-        self.write_residuals(buffer, self._residuals)
+        self.write_step(buffer, NOWHERE, np.empty(0), self._residuals)
         return Residuals._make(self._residuals.tolist())
 
-    def write_residuals(self, buffer: Array, out: Array) -> None:
-        """Write the residuals of the step in `buffer` into `out`, in their order."""
-        self._front[:] = buffer
-        judge_step(*self._judge.arrays, out)
+    def write_step(self, buffer: Array, places: Indices, numbers: Array, out: Array) -> None:
+        """Write numbers of the step in `buffer` at `places`, (m,), and its residuals."""
+        judge_steps(
+            buffer[None], *self._judge.arrays, len(buffer), places, numbers[None], out[None]
+        )
 
     def group_values(self, buffer: Array, groups: ContactGroups) -> Array:
         """Return the rows of `group_values` of the step in `buffer`."""
@@ -84,7 +84,7 @@ class StepContext:
     def problem(self, buffer: Array) -> ContactProblem:
         """Return a ContactProblem for the step in `buffer`."""
         work, data = self._judge, self._judge.data
-        self._front[:] = buffer
+        work.numbers[0, : self.sizes.length] = buffer
         nc, n = rebuild_problem(*work.arrays)
         rows, ns = work.row_of[:n].copy(), n - 3 * nc
         M = np.tril(data.inertia)
@@ -235,19 +235,15 @@ class StepReport:
         """Residuals of the laws of contact and of motion (theory 2.15)."""
         return self._context.residuals(self._buffer)
 
-    def write_numbers(self, places: Indices, out: Array) -> None:
-        """Write the numbers of `record` at some places of its buffer into `out`, shape (n,).
+    def write_step(self, places: Indices, numbers: Array, residuals: Array) -> None:
+        """Write numbers of the step and its residuals; for many steps: nothing is made or kept.
 
-        For many steps, as `write_residuals`.
+        Args:
+            places: where the numbers stand in the buffer of `record`, shape (m,).
+            numbers: out, shape (m,).
+            residuals: out, in the order of the fields of `Residuals`, shape (fields,).
         """
-        self._buffer.take(places, out=out, mode='clip')
-
-    def write_residuals(self, out: Array) -> None:
-        """Write `residuals` into `out`, in the order of their fields, shape (len(Residuals),).
-
-        For many steps: nothing is made or kept.
-        """
-        self._context.write_residuals(self._buffer, out)
+        self._context.write_step(self._buffer, places, numbers, residuals)
 
     def __repr__(self) -> str:
         contacts = self.contacts

@@ -42,11 +42,12 @@ from contact_sim.robot._actuators import Actuators, JointCommand
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._coefficients import MOMENT_COEFFICIENTS, over_features
-from contact_sim.simulation._judge import crossed_limits
+from contact_sim.simulation._judge import crossed_limits, judge_steps
 from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._running import announced
 from contact_sim.simulation._simulator import check_integrator, checked_robot
 from contact_sim.simulation._state import standing_on
+from contact_sim.step._problem import Residuals
 from contact_sim.step._workspace import Workspace, ground_indices
 
 BatchController = Callable[[Array, Array, Array], ArrayLike]
@@ -212,6 +213,7 @@ class Worlds:
     ) -> list[RobotModel]:
         """Make the arrays, laid out as those of one simulation; return the robot of each world."""
         n, robots = self.n, [self.robot] * self.n
+        self._judged: tuple[Array, NDArray[np.int64]] | None = None  # copies for `write_steps`
         self._contexts: dict[int, StepContext] = {}  # of reports, made when one is asked for
         if actuators is not None:
             actuators = as_tuple('actuators', actuators)
@@ -301,6 +303,7 @@ class Worlds:
                     f'terrain of world {i} has {ground.features} features, that of world 0 '
                     f'{self._terrains[0].features}'
                 )
+        self._judged = None
         for i, ground in zip(which, chosen, strict=True):
             self._terrains[i] = ground
             self._contexts.pop(int(i), None)
@@ -421,6 +424,34 @@ class Worlds:
         length = self._template.sizes.length
         return StepReport(self._numbers[place, :length].copy(), self._contexts[place])
 
+    def write_steps(self, places: ArrayLike, numbers: Array, residuals: Array) -> None:
+        """Write what `write_step` of all reports does, at once.
+
+        Args:
+            places: where the numbers stand in the step data, shape (m,).
+            numbers: out, of the last step of every world, shape (n, m).
+            residuals: out, in the order of the fields of `Residuals`, shape (n, fields).
+
+        Raises:
+            InvalidInput: places that do not exist, arrays of other shapes.
+        """
+        if self._judged is None:
+            self._judged = self._numbers.copy(), self._indices.copy()
+        length = self._template.sizes.length
+        places = indices('places', real_array('places', places), length)
+        for name, array, columns in (
+            ('numbers', numbers, len(places)), ('residuals', residuals, len(Residuals._fields)),
+        ):  # fmt: skip
+            of_type(name, array, np.ndarray)
+            fits = array.shape == (self.n, columns) and array.dtype == np.float64
+            if not (fits and array.flags.c_contiguous):
+                raise InvalidInput(
+                    f'{name}: {array.dtype} of shape {array.shape}, expected float64 of '
+                    f'({self.n}, {columns}), one row after the other'
+                )
+        layout = self._template.layout
+        judge_steps(self._numbers, *self._judged, layout, length, places, numbers, residuals)
+
     # ---------------------------------------------------------------- stepping
 
     def step(self, effort: ArrayLike, steps: int = 1) -> None:
@@ -536,11 +567,11 @@ class Worlds:
 
     def _advance(self, steps: int) -> None:
         pieces = min(self.n, CHUNKS * self._threads if self._threads > 1 else 1)
+        if pieces == 1:
+            self._run_chunk(slice(None), steps)
+            return
         edges = np.linspace(0, self.n, pieces + 1).astype(int)
         chunks = [slice(a, b) for a, b in pairwise(edges)]
-        if len(chunks) == 1:
-            self._run_chunk(chunks[0], steps)
-            return
         for done in [self._executor.submit(self._run_chunk, chunk, steps) for chunk in chunks]:
             done.result()
 

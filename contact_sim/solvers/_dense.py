@@ -3,7 +3,7 @@
     eliminate, eliminate_right_sides   Gaussian elimination with partial pivoting
     solve_symmetric                    L D Lᵀ without pivots
     cholesky, cholesky_solve           L Lᵀ
-    least_norm                         pivoted Cholesky of a singular matrix
+    least_norm_factored                pivoted Cholesky of a singular matrix
     solve_qp                           ½ xᵀ H x + gᵀ x within limits
 
 Where a number of rows is given, arrays may be larger. `numpy.linalg` would allocate, and compiles
@@ -318,17 +318,6 @@ def pseudo_solve(L, gram, b, r, x):
 
 
 @kernel
-def least_norm(G, g, x):
-    """Fill x (m,) with −G⁺ g, G (m, m) symmetric positive semidefinite; return the rank."""
-    m = g.shape[0]
-    order, L, gram = np.empty(m, np.int64), np.empty((m, m)), np.zeros((m, m))
-    r = pivoted_cholesky(G.copy(), order, L)
-    gram_cholesky(L, r, gram)
-    least_norm_factored(G, (order, L, gram), r, g, x)
-    return r
-
-
-@kernel
 def least_norm_factored(G, factor, r, g, x):
     """Fill x with −G⁺ g from (order, L, gram) of `pivoted_cholesky` and `gram_cholesky`."""
     order, L, gram = factor
@@ -345,21 +334,6 @@ def least_norm_factored(G, factor, r, g, x):
         pseudo_solve(L, gram, right, r, change)
         for i in range(m):
             x[order[i]] += change[i]
-
-
-@kernel
-def make_consistent(G, g):
-    """Remove from g (m,) what no impulse of G (m, m) can change; return whether it is rounding."""
-    # what is left, −G x with x = −G⁺ g, is in the range of G
-    x, missed, size = np.empty(g.shape[0]), 0.0, 0.0
-    least_norm(G, g, x)
-    for i in range(g.shape[0]):
-        reached = 0.0
-        for j in range(g.shape[0]):
-            reached -= G[i, j] * x[j]
-        missed, size = max(missed, abs(g[i] - reached)), max(size, abs(g[i]))
-        g[i] = reached
-    return missed <= CONSISTENCY_TOLERANCE * size
 
 
 # Small strictly convex quadratic programs, exact to rounding, by a dual active-set method.

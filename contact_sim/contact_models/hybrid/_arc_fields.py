@@ -26,8 +26,9 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         'arc_q': (nq,), 'arc_v': (nv,), 'stage_q': (nq,), 'stage_v': (nv,),
         # axes of free flyers at the start of the step, column by column
         'start_axes': (sizes.n_flyers, 9),
-        # contact points there, Jᵀ at the contact points, u = J v, J̇ v and M⁻¹ (τ − nle − D v)
-        'position': (nc, 3), 'frame': (nc, 3, 3), 'gap': (nc,), 'feature': (nc,),
+        # contact points there, features of those that are near or closed, Jᵀ at the contact
+        # points, u = J v, J̇ v and M⁻¹ (τ − nle − D v)
+        'position': (nc, 3), 'frame': (nc, 3, 3), 'gap': (nc,), 'feature': (nc,), 'near': (nc,),
         'no_gap': (nc,), 'jacobian_transposed': (nv, rows), 'u': (rows,), 'drift': (rows,),
         'nonlinear_effects': (nv,), 'free_acceleration': (nv,), 'acceleration': (nv,),
         # stages: displacement since the start of the arc, velocity in its axes, and their rates
@@ -43,14 +44,18 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         'bilateral_mean': (nb,), 'bilateral_impulse': (nb,), 'start_jacobian': (nb, nv),
         # 1 where a contact is held; direction of slip that friction opposes, and that at the start
         'closed': (nc,), 'direction': (nc, 2), 'heading': (nc, 2),
-        # bounds of the forces of the interval rows [N, N m] and their gaps; 1 where one is held
+        # bounds of the forces of the interval rows [N, N m] and their gaps; 1 where one takes
+        # part, and where it does and does not move
         'lower': (sizes.ns,), 'upper': (sizes.ns,), 'interval_gap': (sizes.ns,),
-        'interval_closed': (sizes.ns,),
-        # guards at the stage evaluated last and at the start, and by how much each may be missed
-        'guard': (guards,), 'guard_before': (guards,), 'slack': (guards,), 'allowance': (guards,),
-        # guards at the last instant without and the first with a violation, and at the one of
-        # these two before
-        'guard_low': (guards,), 'guard_high': (guards,), 'guard_third': (guards,),
+        'interval_closed': (sizes.ns,), 'interval_held': (sizes.ns,),
+        # guards at the stage evaluated last, and by how much each may be missed
+        'guard': (guards,), 'slack': (guards,), 'allowance': (guards,),
+        # what passes zero in an event, and its rate where that is known, else NaN: at the stage
+        # evaluated last and at the start, at the last instant without and the first with a
+        # violation, and at the one of these two before
+        'level': (guards,), 'level_before': (guards,), 'level_low': (guards,),
+        'level_high': (guards,), 'level_third': (guards,),
+        'rate': (guards,), 'rate_before': (guards,), 'rate_low': (guards,), 'rate_high': (guards,),
     }  # fmt: skip
 
 

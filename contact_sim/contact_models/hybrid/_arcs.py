@@ -17,9 +17,12 @@ from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._arc_fields import STAGES
 from contact_sim.contact_models.hybrid._modes import AWAY, OPEN, SLIP, STICK, is_limit
 from contact_sim.contact_models.hybrid._motion import (
+    HELD_GAP,
     evaluate_velocity,
+    fill_arc_velocities,
     fill_joint_limits,
     fill_position_errors,
+    ground_rows,
     hold_modes,
     impose_driven_speeds,
     in_start_frames,
@@ -49,7 +52,7 @@ LEAST_FORCE = 1e-9  # lower bound of that largest force [N]
 RESTING_SPEED = 1e-7  # normal speed up to which a touching contact counts as resting [m/s]
 IMPACT_SPEED = 1e-3  # approach speed from which even a contact that was held collides [m/s]
 TOUCHING_GAP = 1e-9  # gap up to which a contact at rest touches [m]
-HELD_GAP = 1e-5  # gap up to which a contact closed in the step before stays so [m]
+CUBIC_STEPS = 20  # steps to the root of a cubic
 TURNS_BEFORE_CAPTURE = 4  # turns of a slip in one step after which it may be taken as at rest
 CAPTURE_SPEED = 1e-4  # speed up to which it then is [m/s]
 
@@ -160,6 +163,8 @@ def fill_guards(data, arc):
     """Fill the guards and how far below zero each may be; return how many are violated."""
     guard, slack, allowance = vector(arc, e.GUARD), vector(arc, e.SLACK), vector(arc, e.ALLOWANCE)
     gap, u, force = vector(arc, e.GAP), vector(arc, e.U), vector(arc, e.FORCE)
+    level, rate = vector(arc, e.LEVEL), vector(arc, e.RATE)
+    rate[:] = np.nan
     heading, friction = matrix(arc, e.HEADING), vector(data, f.FRICTION)
     mode, stiction_speed = integers(arc, e.CONTACT_MODE), vector(arc, e.SETTINGS)[0]
     nc, active, largest = mode.shape[0], vector(data, f.ACTIVE), LEAST_FORCE
@@ -177,6 +182,7 @@ def fill_guards(data, arc):
             # open: the gap, or, at the surface, the speed of leaving it
             approaches = gap[i] > 0.0 or u[r + 2] < 0.0
             guard[i], slack[i] = gap[i] if approaches else u[r + 2], CLOSING_DEPTH
+            rate[i] = u[r + 2]
             continue
         if has_ended(arc, i):
             guard[i], slack[i] = -1.0, force_slack
@@ -202,13 +208,17 @@ def fill_guards(data, arc):
             side = impulse_sign(lower, upper, k)
             distance, speed = side * error[k], side * u[r]
             guard[place] = distance if distance > 0.0 or speed < 0.0 else speed
-            slack[place] = CLOSING_DEPTH
+            slack[place], level[place], rate[place] = CLOSING_DEPTH, distance, speed
         else:
             guard[place], slack[place] = interval_mode[k] * u[r], stiction_speed
     violated = 0
     for place in range(guard.shape[0]):
         if guard[place] < -slack[place]:
             violated += 1
+        if np.isnan(rate[place]):
+            level[place] = guard[place]
+        elif place < nc:
+            level[place] = gap[place]
     return violated
 
 
@@ -267,7 +277,8 @@ def start_here(data, arc):
     v, displacement = vector(arc, e.ARC_V), vector(arc, e.DISPLACEMENT)
     in_start_frames(data, arc, vector(arc, e.FORCE), matrix(arc, e.FORCES)[0])
     assign(matrix(arc, e.BILATERAL_FORCES)[0], vector(arc, e.BILATERAL_FORCE))
-    assign(vector(arc, e.GUARD_BEFORE), vector(arc, e.GUARD))
+    assign(vector(arc, e.LEVEL_BEFORE), vector(arc, e.LEVEL))
+    assign(vector(arc, e.RATE_BEFORE), vector(arc, e.RATE))
     displacement[:] = 0.0
     fill_rates(
         v, v, vector(arc, e.ACCELERATION), displacement, integers(data, f.FREE_FLYER_V),
@@ -401,28 +412,76 @@ def earliest_root(arc, low, high, third, bisect):
     """Return the earliest estimate of a root in [low, high] [s], or their middle to `bisect`."""
     # at `low` no watched guard is violated, at `high` all are; NaN: there is no `third` instant
     watched, first = integers(arc, e.WATCHED), high
-    at_low, at_high = vector(arc, e.GUARD_LOW), vector(arc, e.GUARD_HIGH)
-    at_third, width = vector(arc, e.GUARD_THIRD), high - low
     for place in range(watched.shape[0]):
         if watched[place] == 1:
-            share = 0.5 if bisect else 0.0  # the root is at `low` where the guard is zero there
-            if not bisect and at_low[place] > 0.0:
-                share = at_low[place] / (at_low[place] - at_high[place])
-                if np.isfinite(third):
-                    way = (third - low) / width
-                    share = parabola_root(
-                        at_low[place], at_high[place], way, at_third[place], share
-                    )
-            first = min(first, low + share * width)
+            share = 0.5 if bisect else share_of_root(arc, place, low, high, third)
+            first = min(first, low + share * (high - low))
     return first
+
+
+@kernel
+def time_since_root(arc, low, high, third):
+    """Return the longest time, about, for which a watched guard is violated at `high` [s]."""
+    watched, longest = integers(arc, e.WATCHED), 0.0
+    for place in range(watched.shape[0]):
+        if watched[place] == 1:
+            share = share_of_root(arc, place, low, high, third)
+            longest = max(longest, (1.0 - share) * (high - low))
+    return longest
+
+
+@kernel
+def share_of_root(arc, place, low, high, third):
+    """Return where between `low` and `high` a level passes zero, as a share."""
+    start, end = vector(arc, e.LEVEL_LOW)[place], vector(arc, e.LEVEL_HIGH)[place]
+    first_slope = (high - low) * vector(arc, e.RATE_LOW)[place]
+    last_slope = (high - low) * vector(arc, e.RATE_HIGH)[place]
+    if np.isfinite(first_slope + last_slope):
+        return closing_of_cubic(start, end, first_slope, last_slope)
+    if start <= 0.0:
+        return 0.0
+    share, value = start / (start - end), vector(arc, e.LEVEL_THIRD)[place]
+    if np.isfinite(third):
+        share = parabola_root(start, end, (third - low) / (high - low), value, share)
+    return share
+
+
+@kernel
+def closing_of_cubic(start, end, first_slope, last_slope):
+    """Return where in [0, 1] the cubic with these ends and slopes is first ≤ 0 and falls."""
+    # a + b x + c x² + d x³; at the end it does both
+    change = end - start
+    a, b = start, first_slope
+    c, d = 3.0 * change - 2.0 * first_slope - last_slope, first_slope + last_slope - 2.0 * change
+    # its top: b + 2 c x + 3 d x² = 0, from above
+    top = 0.0
+    if b > 0.0:
+        square = c * c - 3.0 * b * d
+        top = b / (np.sqrt(square) - c) if square > 0.0 and np.sqrt(square) > c else 1.0
+        top = min(top, 1.0)
+    if a + top * (b + top * (c + top * d)) <= 0.0:
+        return top
+    # Newton from the end, and bisection where it leaves the bracket
+    low, high, x = top, 1.0, 1.0
+    for _ in range(CUBIC_STEPS):
+        value = a + x * (b + x * (c + x * d))
+        if value > 0.0:
+            low = x
+        else:
+            high = x
+        slope = b + x * (2.0 * c + 3.0 * x * d)
+        step = value / slope if slope < 0.0 else np.inf
+        before, x = x, x - step if low < x - step < high else 0.5 * (low + high)
+        if abs(x - before) <= 1e-16:
+            break
+    return x
 
 
 @kernel
 def parabola_root(start, end, way, value, otherwise):
     """Return where the parabola through (0, start > 0), (1, end < 0), (way, value) is zero.
 
-    That is in (0, 1); `otherwise` where rounding hides it. Gaps are parabolas: a contact that has
-    hardly left the ground comes back at once, and secants need many steps to find that.
+    That is in (0, 1); `otherwise` where rounding hides it.
     """
     slope = end - start
     bend = ((value - end) / (way - 1.0) - slope) / way
@@ -472,6 +531,9 @@ def prepare_event(arc):
 def finish_step(data, arc, events, residual):
     """Write the step into the step data; `residual` is the largest of its solves [N]."""
     remove_drift(data, arc)
+    # the velocities of all contacts, near or not
+    ground_rows(data, arc, vector(arc, e.FEATURE))
+    fill_arc_velocities(data, arc, vector(arc, e.ARC_V), vector(arc, e.U))
     h, v_start = vector(data, f.TIME_STEP)[0], vector(data, f.V_START)
     v_next = vector(data, f.V_NEXT)
     assign(vector(data, f.Q), vector(arc, e.ARC_Q))

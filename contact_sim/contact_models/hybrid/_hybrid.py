@@ -64,7 +64,8 @@ from contact_sim.step._workspace import Workspace
 SOLVED = (FREE, CONVERGED, CONVERGED_BY_FALLBACK)
 SHORTEST_ARC = 1e-6  # arc length at which a motion counts as too rough to follow [s]
 NOT_FOLLOWED = -1.0  # time reached by a motion that cannot be followed
-MAX_LOCATION_TRIES, MISSES_BEFORE_BISECTION = 200, 3
+MAX_LOCATION_TRIES, MISSES_BEFORE_BISECTION = 200, 5
+GROWTH = 8.0  # of the distance behind an estimated root, whenever one was found before it
 CHOICE_TOLERANCE = 1e-11  # accuracy of the end of a mode with redundant forces [s]
 LOCATED_VIOLATION = 1e-3  # violation, in slacks, at which an event counts as located
 STICKING_SPEED = 1e-6  # speed up to which a contact counts as sticking after a fallback [m/s]
@@ -176,6 +177,7 @@ class EventDriven:
         apply_impact(*self._arrays, *self._law)
         only_forces_violated(*own)
         earliest_root(*own, 0.0, 1.0, 0.5, False)
+        time_since_root(*own, 0.0, 1.0, 0.5)
         watch_violated(*own)
         prepare_event(*own)
         evaluate_velocity(*self._arrays, self._arc.arc_v)
@@ -329,7 +331,8 @@ class EventDriven:
         # redundant forces are not unique: that those at hand leave a cone is no event yet;
         # choose the modes anew at the end of the arc, and restore what that overwrites
         kept = (arc.closed, arc.contact_mode, arc.direction, arc.heading, arc.frozen,
-                arc.interval_mode, arc.interval_closed)  # fmt: skip
+                arc.interval_mode, arc.interval_closed, arc.interval_held, arc.force,
+                arc.acceleration, arc.bilateral_force)  # fmt: skip
         before, reference = [array.copy() for array in kept], arc.reference.copy()
         arc.reference[:] = arc.force
         arc.at_end[:] = 0
@@ -357,28 +360,31 @@ class EventDriven:
         low, high, third, reached, misses = 0.0, dt, np.nan, dt, 0
         arc.watched[:] = 0
         watch_violated(*own)
-        arc.guard_low[:], arc.guard_high[:] = arc.guard_before, arc.guard
+        arc.level_low[:], arc.level_high[:] = arc.level_before, arc.level
+        arc.rate_low[:], arc.rate_high[:] = arc.rate_before, arc.rate
         for _ in range(MAX_LOCATION_TRIES):
             if high - low <= tolerance:
                 break
-            # earliest root by parabolas, by bisection after they have missed the half three times
-            t = earliest_root(*own, low, high, third, misses >= MISSES_BEFORE_BISECTION)
-            t = min(max(t, low + 0.05 * tolerance), high)
+            # earliest root by curves, by bisection after they have missed the half many times; a
+            # little behind it, and the more so the more often roots were found before it
+            t = earliest_root(*own, low, high, third, abs(misses) >= MISSES_BEFORE_BISECTION)
+            t = min(max(t, low) + 0.5 * tolerance * GROWTH ** max(misses, 0), high)
             t = low + 0.5 * (high - low) if t >= high else t
             if not self._integrate(t)[0]:
                 return NOT_FOLLOWED
             reached = t
             violated, largest = watch_violated(*own)
             if violated:
-                misses = misses + 1 if t - low > 0.5 * (high - low) else 0
-                third, arc.guard_third[:] = high, arc.guard_high
-                high, arc.guard_high[:] = t, arc.guard
-                if largest <= LOCATED_VIOLATION:
+                misses = min(misses, 0) - 1 if t - low > 0.5 * (high - low) else 0
+                third, arc.level_third[:] = high, arc.level_high
+                high, arc.level_high[:], arc.rate_high[:] = t, arc.level, arc.rate
+                since = time_since_root(*own, low, high, third)
+                if largest <= LOCATED_VIOLATION or since <= tolerance:
                     break
             else:
-                misses = misses + 1 if high - t > 0.5 * (high - low) else 0
-                third, arc.guard_third[:] = low, arc.guard_low
-                low, arc.guard_low[:] = t, arc.guard
+                misses = max(misses, 0) + 1 if high - t > 0.5 * (high - low) else 0
+                third, arc.level_third[:] = low, arc.level_low
+                low, arc.level_low[:], arc.rate_low[:] = t, arc.level, arc.rate
         if reached != high:
             self._integrate(high)
         return high
@@ -452,4 +458,5 @@ finish_step = entry_of(_arcs.finish_step, _with_arc)
 only_forces_violated = entry_of(_arcs.only_forces_violated)
 watch_violated = entry_of(_arcs.watch_violated)
 earliest_root = entry_of(_arcs.earliest_root)
+time_since_root = entry_of(_arcs.time_since_root)
 prepare_event = entry_of(_arcs.prepare_event)

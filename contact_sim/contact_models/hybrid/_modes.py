@@ -129,7 +129,10 @@ def select_modes(rows, u, stiction_speed, at_end, force, modes, frozen):
 
 @kernel
 def classify(rows, u, stiction_speed, frozen, modes):
-    """Divide the rows: SLIP with its direction where they move, STICK where they are at rest."""
+    """Divide the contacts: SLIP with its direction where they move, STICK where they are at rest.
+
+    Interval rows are at rest: those that move are none of the unknowns.
+    """
     na, mu, direction = rows.friction.shape[0], rows.friction, modes.direction
     for i in range(na):
         speed = np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2)
@@ -139,11 +142,7 @@ def classify(rows, u, stiction_speed, frozen, modes):
         direction[i] = 0.0
         if speed > stiction_speed:
             direction[i, 0], direction[i, 1] = u[3 * i] / speed, u[3 * i + 1] / speed
-    for k in range(modes.interval.shape[0]):
-        speed = u[3 * na + k]
-        touched = is_limit(rows.lower, rows.upper, k) or is_bilateral(rows.lower, rows.upper, k)
-        at_rest = touched or abs(speed) <= stiction_speed
-        modes.interval[k] = 0 if at_rest else (1 if speed > 0.0 else -1)
+    modes.interval[:] = 0
 
 
 @kernel

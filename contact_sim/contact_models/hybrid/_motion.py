@@ -12,7 +12,7 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import fill_pair_rows
-from contact_sim.collision._contact_slots import NO_SLOT, slots_before
+from contact_sim.collision._contact_slots import NO_FEATURE, NO_SLOT, slots_before
 from contact_sim.collision._detection import contact_drift, contact_rows, detect
 from contact_sim.contact_models._stages import row_response
 from contact_sim.contact_models.hybrid import _arc_fields as e
@@ -23,6 +23,8 @@ from contact_sim.contact_models.hybrid._modes import (
     OPEN,
     STICK,
     Modes,
+    is_bilateral,
+    is_limit,
     mode_forces,
     select_modes,
     slip_direction,
@@ -48,6 +50,7 @@ from contact_sim.step._bilateral_rows import (
 )
 from contact_sim.step._contact_rows import (
     all_islands,
+    any_kept,
     branches_with,
     collect_rows,
     fill_limits,
@@ -69,6 +72,7 @@ STOP_TRIES, STOP_ACCURACY = 10, 0.8
 LEAST_SHARE = 1e-6  # of an arc, in which one more such solve may look for a stop
 MAX_RELAXATION = 2.0
 """Bound on arc length times relaxation rate of a slip; Runge-Kutta of 4th order takes 2.78."""
+HELD_GAP = 1e-5  # gap up to which a contact closed in the step before stays so [m]
 MAX_CORRECTION_SPEED = 1e-3
 """Largest change of a normal velocity in one step to take out a penetration [m/s]."""
 
@@ -133,7 +137,10 @@ def fill_joint_limits(data, arc, q):
 
 @kernel
 def fill_contacts(data, arc):
-    """Fill contact points, Jᵀ at the points c − r n of the spheres, and J̇ v."""
+    """Fill contact points, Jᵀ at the points c − r n of the spheres, and J̇ v.
+
+    Rows of open contacts off the ground are zero: only their gaps count.
+    """
     ground, pose = ground_of(data), matrix(data, f.POSE)
     body, origin = integers(data, f.CANDIDATE_BODY), vector(data, f.ORIGIN)
     offset, radius = matrix(data, f.OFFSET), vector(data, f.RADIUS)
@@ -141,17 +148,26 @@ def fill_contacts(data, arc):
     feature = vector(arc, e.FEATURE)
     detect(ground, pose, body, offset, radius, position, frame, vector(arc, e.GAP), feature)
     match_ground_slots(data, arc)
-    contact_rows(
-        matrix(data, f.COLUMNS), origin, branches_with(data, feature),
-        integers(data, f.DOF_PARENT), position, frame, vector(arc, e.NO_GAP),
-        matrix(arc, e.JACOBIAN_TRANSPOSED),
-    )  # fmt: skip
+    near, gap, closed = vector(arc, e.NEAR), vector(arc, e.GAP), vector(arc, e.CLOSED)
+    for i in range(near.shape[0]):
+        near[i] = feature[i] if closed[i] != 0.0 or gap[i] <= HELD_GAP else NO_FEATURE
+    ground_rows(data, arc, near)
     pair_contacts(data, arc)
     # J̇ v, with the curvature of the ground
     motion = (matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), origin)
     contact_drift(
-        (body, offset, radius), motion, ground, pose, feature, frame,
+        (body, offset, radius), motion, ground, pose, near, frame,
         vector(data, f.GRAVITY), vector(arc, e.DRIFT),
+    )  # fmt: skip
+
+
+@kernel
+def ground_rows(data, arc, feature):
+    """Fill Jᵀ of the contacts with the ground, zero where `feature` (nc,) is NO_FEATURE."""
+    contact_rows(
+        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), (integers(data, f.LEAF_DOF), feature),
+        integers(data, f.DOF_PARENT), matrix(arc, e.POSITION), frames(arc, e.FRAME),
+        vector(arc, e.NO_GAP), matrix(arc, e.JACOBIAN_TRANSPOSED),
     )  # fmt: skip
 
 
@@ -198,6 +214,9 @@ def pair_contacts(data, arc):
     if slots == 0:
         return
     find_pair_contacts(data)
+    # nothing touches, as at the instant before
+    if not (any_kept(first, vector(data, f.FEATURE)) or any_kept(first, vector(arc, e.FEATURE))):
+        return
     match_pair_slots(data)
     position, frame, gap = matrix(arc, e.POSITION), frames(arc, e.FRAME), vector(arc, e.GAP)
     feature = vector(arc, e.FEATURE)
@@ -236,12 +255,16 @@ def fill_arc_delassus(data, arc, interval_closed):
 
 @kernel
 def closed_rows(data, arc):
-    """Return the equations of the closed rows, with accelerations [m/s²] and forces [N], and n."""
-    # G = J M⁻¹ Jᵀ, a = J M⁻¹ (τ − nle − D v) + J̇ v, then both under bilateral rows
-    na, n = fill_arc_delassus(data, arc, vector(arc, e.INTERVAL_CLOSED))
+    """Return the equations of the held rows, with accelerations [m/s²] and forces [N], and n.
+
+    Fills the forces of all other rows, and v̇ with them alone: those of dry friction that slides.
+    """
+    fill_sliding_forces(data, arc)
+    # G = J M⁻¹ Jᵀ, a = J M⁻¹ (τ − nle − D v + Jᵀ f) + J̇ v, then both under bilateral rows
+    na, n = fill_arc_delassus(data, arc, vector(arc, e.INTERVAL_HELD))
     row_of, a, mu = integers(data, f.ROW_OF), vector(data, f.G)[:n], vector(data, f.ROW_FRICTION)
     free, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
-    fill_arc_velocities(data, arc, vector(arc, e.FREE_ACCELERATION), free)
+    fill_arc_velocities(data, arc, vector(arc, e.ACCELERATION), free)
     for r in range(n):
         a[r] = free[row_of[r]] + drift[row_of[r]]
     constrain_row_delassus(data, n)
@@ -254,6 +277,26 @@ def closed_rows(data, arc):
         s = interval_of(data, na, k)
         lower[k], upper[k] = vector(arc, e.LOWER)[s], vector(arc, e.UPPER)[s]
     return Rows(square(data, f.DELASSUS, n), a, mu[:na], lower, upper), n
+
+
+@kernel
+def fill_sliding_forces(data, arc):
+    """Fill the forces of all rows, those that are held with 0, and v̇ with these forces."""
+    mode, closed = integers(arc, e.INTERVAL_MODE), vector(arc, e.INTERVAL_CLOSED)
+    lower, upper, held = vector(arc, e.LOWER), vector(arc, e.UPPER), vector(arc, e.INTERVAL_HELD)
+    force, slides = vector(arc, e.FORCE), False
+    first = force.shape[0] - mode.shape[0]
+    force[:] = 0.0
+    for k in range(mode.shape[0]):
+        held[k] = 1.0 if closed[k] != 0.0 and mode[k] == 0 else 0.0
+        if closed[k] != 0.0 and mode[k] != 0:
+            force[first + k], slides = lower[k] if mode[k] > 0 else upper[k], True
+    acceleration, bilateral = vector(arc, e.ACCELERATION), vector(arc, e.BILATERAL_FORCE)
+    assign(acceleration, vector(arc, e.FREE_ACCELERATION))
+    assign(bilateral, vector(arc, e.BILATERAL_FREE))
+    if slides:
+        add_response(data, arc, force, acceleration)
+        add_constraint_forces(data, bilateral)
 
 
 @kernel
@@ -417,6 +460,7 @@ def choose_modes(data, arc, dt):
     # `heading` is the direction in which each contact slips at first, `direction` that against
     # which friction acts; they differ where a slow slip turns (`frozen`). The modes say what held
     # before; `reference` is guess and answer
+    classify_intervals(arc)
     rows, n = closed_rows(data, arc)
     row_of, na, ns = integers(data, f.ROW_OF), rows.friction.shape[0], rows.lower.shape[0]
     mode, at_end = integers(arc, e.CONTACT_MODE), integers(arc, e.AT_END)
@@ -439,7 +483,7 @@ def choose_modes(data, arc, dt):
     freeze_slow_slips(rows, speed, stiction_speed, dt, guess, modes.direction, keep)
     outcome = select_modes(rows, speed, stiction_speed, ends, guess, modes, keep)
     spread_redundant(rows, modes, guess)
-    reference[:] = 0.0
+    assign(reference, vector(arc, e.FORCE))
     for r in range(n):
         reference[row_of[r]] = guess[r]
     # modes of the closed rows, directions, and which are frozen
@@ -474,8 +518,8 @@ def hold_modes(data, arc):
     mode, frozen = integers(arc, e.CONTACT_MODE), integers(arc, e.FROZEN)
     direction, u = matrix(arc, e.DIRECTION), vector(arc, e.U)
     force, reference = vector(arc, e.FORCE), vector(arc, e.REFERENCE)
-    modes = Modes(np.empty(na, np.int64), np.empty((na, 2)), interval_modes(data, arc, na, n))
-    near, answer = np.empty(n), np.empty(n)
+    modes = Modes(np.empty(na, np.int64), np.empty((na, 2)), np.zeros(n - 3 * na, np.int64))
+    near, answer, holding = np.empty(n), np.empty(n), np.zeros(force.shape[0])
     # modes and directions of slip at this instant
     for c in range(na):
         i = row_of[3 * c] // 3
@@ -485,29 +529,44 @@ def hold_modes(data, arc):
         )
     for r in range(n):
         near[r] = reference[row_of[r]]
-    held = mode_forces(rows, modes, near, answer)
-    force[:] = 0.0
+    held, acceleration = mode_forces(rows, modes, near, answer), vector(arc, e.ACCELERATION)
     for r in range(n):
-        force[row_of[r]] = answer[r]
+        force[row_of[r]] = holding[row_of[r]] = answer[r]
     # v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f
-    acceleration, free = vector(arc, e.ACCELERATION), vector(arc, e.FREE_ACCELERATION)
-    assign(acceleration, free)
-    add_response(data, arc, force, acceleration)
-    # forces of the constraints, after those of the contacts
-    bilateral, alone = vector(arc, e.BILATERAL_FORCE), vector(arc, e.BILATERAL_FREE)
-    response = vector(data, f.BILATERAL_IMPULSE)
-    for r in range(bilateral.shape[0]):
-        bilateral[r] = alone[r] + response[r]
+    add_response(data, arc, holding, acceleration)
+    add_constraint_forces(data, vector(arc, e.BILATERAL_FORCE))
     return held and bool(np.isfinite(np.sum(acceleration)))
 
 
 @kernel
-def interval_modes(data, arc, na, n):
-    """Return the modes of the closed intervals of a problem of n rows, na contacts in front."""
-    modes = np.empty(n - 3 * na, np.int64)
-    for k in range(modes.shape[0]):
-        modes[k] = integers(arc, e.INTERVAL_MODE)[interval_of(data, na, k)]
-    return modes
+def add_constraint_forces(data, force):
+    """Add the forces of the constraints (nb,) that belong to the last response."""
+    response = vector(data, f.BILATERAL_IMPULSE)
+    for r in range(force.shape[0]):
+        force[r] += response[r]
+
+
+@kernel
+def classify_intervals(arc):
+    """Find the closed interval rows that move, against friction; all others are held at first."""
+    mode, closed, u = (
+        integers(arc, e.INTERVAL_MODE),
+        vector(arc, e.INTERVAL_CLOSED),
+        vector(arc, e.U),
+    )
+    lower, upper, stiction_speed = (
+        vector(arc, e.LOWER),
+        vector(arc, e.UPPER),
+        vector(arc, e.SETTINGS)[0],
+    )
+    first = u.shape[0] - mode.shape[0]
+    for k in range(mode.shape[0]):
+        if closed[k] == 0.0:
+            continue
+        touched = is_limit(lower, upper, k) or is_bilateral(lower, upper, k)
+        speed = u[first + k]
+        at_rest = touched or abs(speed) <= stiction_speed
+        mode[k] = 0 if at_rest else (1 if speed > 0.0 else -1)
 
 
 @kernel
@@ -515,14 +574,12 @@ def remove_drift(data, arc):
     """Take the drift out of the velocity of closed rows: u_t = 0, u_n = −α φ, intervals at rest.
 
     A penetration that was there before is taken out slowly, as is the position error of a
-    bilateral row: u_n changes by no more than MAX_CORRECTION_SPEED. G is that of `hold_modes`.
+    bilateral row: u_n changes by no more than MAX_CORRECTION_SPEED.
     """
     row_of = integers(data, f.ROW_OF)
-    na, n = collect_rows(
-        vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), arc_branches(data, arc),
-        integers(data, f.INTERVAL_DOF), all_islands(data), row_of, integers(data, f.ROW_LEAF),
-    )  # fmt: skip
-    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), interval_modes(data, arc, na, n))
+    na, n = fill_arc_delassus(data, arc, vector(arc, e.INTERVAL_HELD))
+    constrain_row_delassus(data, n)
+    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), np.zeros(n - 3 * na, np.int64))
     # errors of the velocities: u_n + α φ, bounded; the slip of what sticks
     mode, drift, ns = integers(arc, e.CONTACT_MODE), np.zeros(n), n - 3 * na
     gap, u, rate = vector(arc, e.GAP), vector(arc, e.U), vector(arc, e.SETTINGS)[1]
@@ -535,10 +592,8 @@ def remove_drift(data, arc):
         if mode[i] == STICK:
             drift[3 * c], drift[3 * c + 1] = u[3 * i], u[3 * i + 1]
     for k in range(ns):
-        if modes.interval[k] == 0:
-            s = interval_of(data, na, k)
-            error = rate * interval_gap[s]
-            drift[3 * na + k] = u[row_of[3 * na + k]] + min(max(error, -most), most)
+        error = rate * interval_gap[interval_of(data, na, k)]
+        drift[3 * na + k] = u[row_of[3 * na + k]] + min(max(error, -most), most)
     for r in range(n):
         worst = max(worst, abs(drift[r]))
     if worst == 0.0:
@@ -550,7 +605,6 @@ def remove_drift(data, arc):
     for r in range(n):
         impulse[row_of[r]] = answer[r]
     apply_arc_impulse(data, arc, impulse)
-    fill_arc_velocities(data, arc, vector(arc, e.ARC_V), u)
 
 
 # --- Directions of slow slips, whose friction turns them faster than an explicit arc can follow.
