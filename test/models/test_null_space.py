@@ -18,7 +18,7 @@ from contact_sim import (
     support,
 )
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.step._problem import SolverStatus
+from contact_sim.step._problem import ContactProblem, SolverStatus
 from contact_sim.step._workspace import SLIP, STICK
 
 GRAVITY = 9.81
@@ -165,6 +165,60 @@ def test_random_problems_are_held_and_the_explicit_face_agrees(seed):
     assert held.any()
     assert np.abs(w[held]).max() <= 1e-9
     assert (w[~held, 2] >= -1e-9).all()
+
+
+def held_with_intervals(J, free, bias, lower, upper):
+    """A problem of feet, all held, and interval rows, with M = 1 and v_f = `free`, J (n, nv)."""
+    n, nv, ns = len(J), len(free), len(lower)
+    nc = (n - ns) // 3
+    return ContactProblem(
+        delassus=J @ J.T, free_velocity=J @ free, bias=bias, friction=np.full(nc, 0.5),
+        lower=np.array(lower), upper=np.array(upper), gap=np.full(nc, -1e-3),
+        start_velocity=np.zeros(n), time_step=1e-3, inertia=np.eye(nv), jacobian=J,
+        velocity=np.zeros(nv), free_motion=free,
+    )  # fmt: skip
+
+
+def test_joints_that_held_feet_lock_get_no_force_or_say_that_they_contradict():
+    # two feet hold all six freedoms; friction at rest, friction that slides, a limit kept and one
+    # that the feet break
+    rng = np.random.default_rng(3)
+    J = rng.normal(size=(10, 6))
+    J[:6] = np.linalg.qr(J[:6])[0]
+    free = -J[:6].T @ np.full(6, 1.0)  # both feet close
+    bias = np.zeros(10)
+    bias[7:] = 0.2, 0.3, 0.0
+    bounds = [-2.0, -2.0, 0.0, 0.0], [2.0, 2.0, np.inf, np.inf]
+    solution = NullSpace().solve(held_with_intervals(J, free, bias, *bounds))
+    assert solution.solver.status is not SolverStatus.INCONSISTENT
+    assert solution.impulse[6:] == pytest.approx([0.0, -2.0, 0.0, 0.0], abs=1e-12)
+    assert np.abs(free + J.T @ solution.impulse).max() <= 1e-12
+    bias[9] = -0.1
+    solution = NullSpace().solve(held_with_intervals(J, free, bias, *bounds))
+    assert solution.solver.status is SolverStatus.INCONSISTENT
+    assert solution.impulse[6:] == pytest.approx([0.0, -2.0, 0.0, 0.0], abs=1e-12)
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_intervals_obey_their_law_while_redundant_feet_are_held(seed):
+    # 15 rows of feet of rank 9 in 14 freedoms, 8 rows of friction and limits
+    rng = np.random.default_rng(seed)
+    J = np.vstack([rng.normal(size=(15, 9)) @ rng.normal(size=(9, 14)), rng.normal(size=(8, 14))])
+    motion = rng.normal(size=14)  # what closes all feet: a motion that J can stop
+    motion -= 10.0 * np.linalg.pinv(J[2:15:3]) @ (np.abs(J[2:15:3] @ motion) + 1.0)
+    lower = np.array([-0.5] * 5 + [0.0] * 3)
+    upper = np.array([0.5] * 5 + [np.inf] * 3)
+    problem = held_with_intervals(J, motion, np.zeros(23), lower, upper)
+    solution = NullSpace().solve(problem)
+    w, impulse = problem.delassus @ solution.impulse + problem.g, solution.impulse[15:]
+    assert solution.solver.converged
+    assert np.abs(w[:15]).max() <= 1e-9
+    inside = (impulse > lower) & (impulse < upper)
+    assert (impulse >= lower).all()
+    assert (impulse <= upper).all()
+    assert np.abs(w[15:][inside]).max(initial=0.0) <= 1e-8
+    assert (w[15:][impulse == lower] >= -1e-9).all()
+    assert (w[15:][impulse == upper] <= 1e-9).all()
 
 
 def test_solving_a_reported_problem_gives_the_same_bits():

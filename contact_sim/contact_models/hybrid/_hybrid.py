@@ -368,7 +368,7 @@ class EventDriven:
             # earliest root by curves, by bisection after they have missed the half many times; a
             # little behind it, and the more so the more often roots were found before it
             t = earliest_root(*own, low, high, third, abs(misses) >= MISSES_BEFORE_BISECTION)
-            t = min(max(t, low) + 0.5 * tolerance * GROWTH ** max(misses, 0), high)
+            t = min(max(t, low) + 0.05 * tolerance * GROWTH ** max(misses, 0), high)
             t = low + 0.5 * (high - low) if t >= high else t
             if not self._integrate(t)[0]:
                 return NOT_FOLLOWED
