@@ -141,9 +141,7 @@ class RosController:
         run.send_velocity(time + self._offset, self._robot.base_frame, self.velocity)
         answers = run.answer(time, stamp, lambda: self._messages(run, stamp, q, v, before))
         for message in answers:
-            refused = self._buffer.take_joint_state(
-                message.name, *(values.tolist() for values in message[2:])
-            )
+            refused = self._buffer.take_joint_state(message.name, *message[2:])
             if refused is not None:
                 raise RosControllerError(f'joint_commands at t = {time:.4f} s: {refused}')
 
@@ -360,10 +358,10 @@ class _Run:
         waiting.wait(int(1e9 * timeout))
         taken = False
         for k, subscription in enumerate(self._subscriptions):
-            while waiting.is_ready('subscription', k):
-                message = subscription.handle.take_message(subscription.msg_type, subscription.raw)
-                if message is None:
-                    break
+            if not waiting.is_ready('subscription', k):
+                continue
+            message = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+            if message is not None:  # with more of them the next wait ends at once
                 taken = True
                 subscription.callback(message[0])
         return taken

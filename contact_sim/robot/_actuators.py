@@ -12,7 +12,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim._types import Array, IndexArray
-from contact_sim._validation import real_array
+from contact_sim._validation import is_finite, real_array
 from contact_sim.errors import InvalidInput, UnknownName, one_line
 from contact_sim.robot._constraints import ClosedLoops
 from contact_sim.robot._contact_points import ContactPoint, feet_of
@@ -48,6 +48,15 @@ class JointCommand:
 
     def __post_init__(self) -> None:
         length = real_array('JointCommand.position', self.position).size
+        values = self.position, self.velocity, self.effort, self.stiffness, self.damping
+        plain = (type(value) is np.ndarray and value.dtype == np.float64 for value in values)
+        if all(plain) and all(value.shape == (length,) for value in values):  # the usual case
+            rows = np.array(values)
+            if is_finite(rows.ravel()) and rows[3:].min(initial=0.0) >= 0.0:
+                rows.setflags(write=False)
+                for name, row in zip(COMMAND_FIELDS, rows, strict=True):
+                    object.__setattr__(self, name, row)
+                return
         for field in fields(self):
             place = f'JointCommand.{field.name}'
             value = checked_vector(place, getattr(self, field.name), length)
@@ -70,6 +79,9 @@ class JointCommand:
         return self.effort + self.stiffness * error + self.damping * (self.velocity - velocity)
 
     __repr__ = one_line
+
+
+COMMAND_FIELDS = tuple(field.name for field in fields(JointCommand))
 
 
 def holding(position: Array, stiffness: Array, damping: Array) -> JointCommand:

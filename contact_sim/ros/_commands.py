@@ -197,9 +197,9 @@ class CommandBuffer:
     def take_joint_state(
         self,
         names: Sequence[str],
-        position: Sequence[float],
-        velocity: Sequence[float],
-        effort: Sequence[float],
+        position: Sequence[float] | Array,
+        velocity: Sequence[float] | Array,
+        effort: Sequence[float] | Array,
         stamp: int | None = None,
     ) -> str | None:
         """Take a JointState command by name; return why it is refused, or None."""
@@ -366,6 +366,8 @@ class CommandBuffer:
             )
 
     def _end_trajectories(self, joints: Joints) -> None:
+        if not self._trajectories:
+            return
         others = np.ones(len(self._names), dtype=bool)
         others[joints] = False
         self._trajectories = tuple(
@@ -466,7 +468,9 @@ def _horner(coefficients: Sequence[Array], x: float) -> Array:
 # -------------------------------------------------------------------- checks, raising InvalidInput
 
 
-def checked_values(field: str, values: Sequence[float], names: Sequence[str]) -> Array | None:
+def checked_values(
+    field: str, values: Sequence[float] | Array, names: Sequence[str]
+) -> Array | None:
     """Return the values of one field, shape (n,), None where the field is empty."""
     if len(values) == 0:
         return None
@@ -475,6 +479,8 @@ def checked_values(field: str, values: Sequence[float], names: Sequence[str]) ->
             f'{len(values)} values of {field} for {len(names)} joints: expected 0 or {len(names)}'
         )
     array = np.array(values, dtype=float)
+    if array.dot(array) <= LARGEST**2:  # the usual case, fast; False for NaN
+        return array
     bad = np.flatnonzero(~(np.abs(array) <= LARGEST))  # NaN too
     if len(bad):
         raise InvalidInput(

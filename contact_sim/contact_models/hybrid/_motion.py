@@ -12,7 +12,7 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import fill_pair_rows
-from contact_sim.collision._contact_slots import NO_FEATURE, NO_SLOT, slots_before
+from contact_sim.collision._contact_slots import NO_FEATURE, NO_SLOT, any_kept, slots_before
 from contact_sim.collision._detection import contact_drift, contact_rows, detect
 from contact_sim.contact_models._stages import row_response
 from contact_sim.contact_models.hybrid import _arc_fields as e
@@ -50,7 +50,6 @@ from contact_sim.step._bilateral_rows import (
 )
 from contact_sim.step._contact_rows import (
     all_islands,
-    any_kept,
     branches_with,
     collect_rows,
     fill_limits,
