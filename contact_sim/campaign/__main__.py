@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
     add('--workers', type=int, metavar='N', help='trials at a time, default: one per core')
     add('--backend', default='threading', help='of joblib: ' + ', '.join(BACKENDS))
     add('--scheduler', metavar='ADDRESS', help='of a running Dask cluster')
-    add('--batch', type=int, default=16, metavar='N', help='most trials that step together')
+    add('--batch', type=int, default=32, metavar='N', help='most trials that step together')
     add('--wall-limit', type=float, metavar='S', help='wall-clock time of a trial [s]')
     add('--memory-limit', type=float, default=4096.0, metavar='MB', help='memory of a worker [MB]')
     add('--out', type=Path, default=Path('campaign.parquet'), metavar='FOLDER')

@@ -164,7 +164,7 @@ class Campaign:
     backend: str = 'threading'
     """Of joblib: 'threading' and 'loky' are this machine, 'dask', 'slurm' (through dask-jobqueue)
     and 'ray' a cluster."""
-    batch: int = 16
+    batch: int = 32
     """Trials that step together where their controller and contact model allow it."""
     limits: Limits = field(default_factory=Limits)
     """What a trial may take."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from contact_sim._types import Array, Mask
+from contact_sim._types import Array, Indices, Mask
 from contact_sim.campaign._scenarios import Scenario
 from contact_sim.collision._terrain import Terrain
 from contact_sim.compare._runs import APART, KEPT, WELL_INSIDE
@@ -21,7 +21,6 @@ from contact_sim.contact_models.guarantees import LAWS
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._state import standing_on
-from contact_sim.simulation._worlds import Worlds
 from contact_sim.step._problem import STATUSES, EnergyBalance, Residuals
 
 # --- Columns, and what they count
@@ -439,6 +438,13 @@ class Log:
         return found
 
 
+class Stepped(Protocol):
+    """What steps trials together."""
+
+    def write_steps(self, places: Indices, numbers: Array, residuals: Array) -> None:
+        """As `Worlds.write_steps`."""
+
+
 class Logs:
     """The logs of trials that run as worlds, one each: their steps are evaluated in blocks.
 
@@ -452,7 +458,7 @@ class Logs:
         self._residuals = np.empty((BLOCK, n, len(Residuals._fields)))
         self._filled = 0
 
-    def add(self, worlds: Worlds) -> bool:
+    def add(self, worlds: Stepped) -> bool:
         """Add one step of every world; return whether trials may have ended."""
         k = self._filled
         worlds.write_steps(self._logs[0].places, self._rows[k], self._residuals[k])

@@ -27,7 +27,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim import _reading
-from contact_sim._types import Array
+from contact_sim._types import Array, Indices
 from contact_sim._validation import (
     checked,
     checked_fields,
@@ -553,22 +553,23 @@ def _words(error: BaseException) -> str:
 def batch_key(trial: Trial) -> tuple[Any, ...] | None:
     """Return what trials that may run as one batch have in common; None: it runs alone.
 
-    Alone run trials on rough ground and stairs, of controllers without `batch`, and of contact
-    models without compiled steps.
+    Alone run trials of controllers without `batch`.
     """
     of_type('trial', trial, Trial)
     try:
-        scenario = scenario_of(trial.scenario)
-        model = contact_model_of(trial)
-        flat = trial.roughness == 0.0 and scenario.step_height == 0.0
-        if not (flat and isinstance(model, TimeSteppingModel)):
-            return None
         if not _has_batch(trial):
             return None
+        compiled = _fits_worlds(trial)
     except ContactSimError:
         return None
     same = (trial.controller, trial.robot, trial.feet, trial.scenario, trial.contact_model)
-    return (*same, trial.time_step, trial.seconds)
+    return (*same, trial.time_step, trial.seconds, compiled)
+
+
+def _fits_worlds(trial: Trial) -> bool:
+    """Return whether `Worlds` can have it: compiled steps, on grounds with as many features."""
+    flat = trial.roughness == 0.0 and scenario_of(trial.scenario).step_height == 0.0
+    return flat and isinstance(contact_model_of(trial), TimeSteppingModel)
 
 
 def _has_batch(trial: Trial) -> bool:
@@ -598,15 +599,7 @@ def run_trials(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     try:
         every = [Prepared(trial) for trial in trials]
         _ = [own.controller for own in every]
-        same = all(trial.mass_scale == 1.0 for trial in trials)
-        masses = None if same else np.array([own.masses for own in every])
-        worlds = Worlds(
-            every[0].nominal, len(every), [own.model for own in every],
-            [own.ground for own in every], friction=[[own.friction] for own in every],
-            time_step=every[0].trial.time_step, gravity=GRAVITY,
-            masses=masses, threads=1,
-        )  # fmt: skip
-        worlds.reset(np.array([own.q for own in every]), np.array([own.v for own in every]))
+        worlds = worlds_of(every) if _fits_worlds(trials[0]) else Simulators(every)
         logs = [own.log(worlds.report(k)) for k, own in enumerate(every)]
     except ContactSimError:
         return [run_trial(trial) for trial in trials]  # those that are refused say so
@@ -616,7 +609,73 @@ def run_trials(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     return [_row(trial, log, wall) for trial, log in zip(trials, logs, strict=True)]
 
 
-def _run_together(every: Sequence[Prepared], worlds: Worlds, logs: Sequence[Log]) -> bool:
+def worlds_of(every: Sequence[Prepared]) -> Worlds:
+    """Return worlds at the starts of trials."""
+    same = all(own.trial.mass_scale == 1.0 for own in every)
+    worlds = Worlds(
+        every[0].nominal, len(every), [own.model for own in every],
+        [own.ground for own in every], friction=[[own.friction] for own in every],
+        time_step=every[0].trial.time_step, gravity=GRAVITY,
+        masses=None if same else np.array([own.masses for own in every]), threads=1,
+    )  # fmt: skip
+    worlds.reset(np.array([own.q for own in every]), np.array([own.v for own in every]))
+    return worlds
+
+
+class Simulators:
+    """Simulations at the starts of trials, to be stepped as `Worlds` are, whose names it has.
+
+    Args:
+        every: the trials, of any contact model on any ground.
+    """
+
+    def __init__(self, every: Sequence[Prepared]) -> None:
+        self._simulators = [own.simulator() for own in every]
+        self._reports = [sim.last_report for sim in self._simulators]
+        self._pushes: list[dict[str, Array] | None] = [None] * len(every)
+        self.running = np.ones(len(every), dtype=bool)
+
+    @property
+    def time(self) -> Array:
+        """[s], shape (n,)."""
+        return np.array([sim.time for sim in self._simulators])
+
+    @property
+    def q(self) -> Array:
+        """Shape (n, nq)."""
+        return np.array([sim.q for sim in self._simulators])
+
+    @property
+    def v(self) -> Array:
+        """Shape (n, nv)."""
+        return np.array([sim.v for sim in self._simulators])
+
+    def report(self, world: int) -> StepReport:
+        """Return the report of the last step of one of them."""
+        return self._reports[world]
+
+    def push(self, frame: str, wrenches: Array) -> None:
+        """Apply wrenches (n, 6) [N, N m] at a frame from now on."""
+        self._pushes = [{frame: wrench.copy()} if wrench.any() else None for wrench in wrenches]
+
+    def step(self, efforts: Array) -> None:
+        """Advance all that run under joint efforts (n, n_joints) [N m]."""
+        for k, sim in enumerate(self._simulators):
+            if self.running[k]:
+                try:
+                    self._reports[k] = sim.step(efforts[k], self._pushes[k])
+                except NonFiniteState:
+                    self.running[k] = False
+
+    def write_steps(self, places: Indices, numbers: Array, residuals: Array) -> None:
+        """Write numbers of the last steps at `places` (n, m), and residuals (n, fields)."""
+        for k, report in enumerate(self._reports):
+            report.write_step(places, numbers[k], residuals[k])
+
+
+def _run_together(
+    every: Sequence[Prepared], worlds: Worlds | Simulators, logs: Sequence[Log]
+) -> bool:
     """Step worlds to the end of their trials; return False where they have to run one by one.
 
     That is where the controller answers all worlds at once otherwise than each alone, or fails.
@@ -669,6 +728,8 @@ def _run_together(every: Sequence[Prepared], worlds: Worlds, logs: Sequence[Log]
             live = [(k, own) for k, own in live if not logs[k].ended]
             if not live:
                 return True
+            if isinstance(worlds, Simulators):  # fallen robots cost most
+                worlds.running[:] = [not log.ended for log in logs]
     steps.end()
     return True
 

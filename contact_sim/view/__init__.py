@@ -11,7 +11,7 @@ from contact_sim._deprecated import renamed
 if TYPE_CHECKING:
     from contact_sim.view._page import Page
     from contact_sim.view._process import address_of, page_server
-    from contact_sim.view._saved import MovingScene, save_clip, save_page
+    from contact_sim.view._saved import MovingScene, film, render, save_clip, save_page
     from contact_sim.view._scene import Camera, Scene, Switches
     from contact_sim.view._session import (
         Capabilities,
@@ -37,7 +37,9 @@ __all__ = [
     'Settings',
     'Switches',
     'address_of',
+    'film',
     'page_server',
+    'render',
     'save_clip',
     'save_page',
 ]
@@ -45,7 +47,7 @@ __all__ = [
 _PLACES = {
     '_page': ('Page',),
     '_process': ('address_of', 'page_server'),
-    '_saved': ('MovingScene', 'save_clip', 'save_page'),
+    '_saved': ('MovingScene', 'film', 'render', 'save_clip', 'save_page'),
     '_scene': ('Camera', 'Scene', 'Switches'),
     '_session': (
         'Capabilities', 'DisplayedStep', 'LiveSession', 'Motions', 'Running', 'Session',

@@ -30,9 +30,11 @@ from PIL import Image
 from contact_sim._types import Array
 from contact_sim._validation import checked, count, positive
 from contact_sim.collision._terrain import Terrain
-from contact_sim.errors import InvalidInput, shown, summary
+from contact_sim.errors import InvalidInput, of_type, shown, summary
+from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
+from contact_sim.simulation._simulator import RunController, Simulator
 from contact_sim.view._process import TOKEN, guarded_server
 from contact_sim.view._scene import Camera, Scene, whole_run
 
@@ -43,6 +45,8 @@ Frame = NDArray[np.uint8]
 Wrenches = Mapping[str, Array]
 CLIP_SIZE = (640, 480)
 """Width and height of a clip."""
+LARGEST_SIZE = 4096
+"""Pixels of a side of a picture."""
 MAX_LOOKS = 50
 """Times to look whether a page has loaded."""
 MISSING = "<p>A moving scene is shown here where viser is: pip install 'contact_sim[view]'</p>"
@@ -101,6 +105,73 @@ def save_clip(
         return write_clip(path, server, pictures, fps, camera, size)
 
 
+@checked
+def render(
+    sim: Simulator, size: tuple[int, int] = CLIP_SIZE, camera: Camera | None = None
+) -> Frame:
+    """Return a picture of a simulation as it is now, (height, width, 3), without a display.
+
+        Image.fromarray(render(sim)).save('now.png')
+
+    Args:
+        sim: the simulation.
+        size: width and height in pixels, even numbers.
+        camera: from where; None: from where the whole robot is seen.
+
+    Raises:
+        InvalidInput: no Chromium on this machine, or one that does not start; sizes that are no
+            even numbers above 0.
+    """
+    of_type('sim', sim, Simulator)
+    with (
+        _pictures(sim.robot, sim.terrain, [sim.last_report], ()) as (server, pictures, framing),
+        headless_chromium(server.get_port(), checked_size(size)),
+    ):
+        return next(_frames(client_of(server), pictures, camera or framing, size))
+
+
+@checked
+def film(
+    path: str | Path,
+    sim: Simulator,
+    controller: JointCommand | RunController,
+    seconds: float,
+    fps: float = 30.0,
+    size: tuple[int, int] = CLIP_SIZE,
+) -> Path:
+    """Run a simulation, and write a clip of it as `save_clip` does; return its path.
+
+    Args:
+        path: of the file, .mp4, .gif or .webp; .html: a page, as `save_page` writes it.
+        sim: the simulation, which goes on from where it is.
+        controller: as of `Simulator.run`.
+        seconds: simulated time.
+        fps: pictures per second, about: there is a whole number of steps between two.
+        size: width and height in pixels, even numbers.
+
+    Raises:
+        InvalidInput: as `save_clip` and `Simulator.run`.
+    """
+    of_type('sim', sim, Simulator)
+    steps = max(round(1.0 / (positive('fps', fps, '1/s') * sim.time_step)), 1)
+    pause = steps * sim.time_step
+    reports = [sim.last_report]
+    for _ in range(count('pictures in these seconds', round(seconds / pause))):
+        sim.run(controller, pause)
+        reports.append(sim.last_report)
+    if Path(path).suffix == '.html':
+        return save_page(path, sim.robot, sim.terrain, reports, 1.0 / pause)
+    return save_clip(path, sim.robot, sim.terrain, reports, 1.0 / pause, size=size)
+
+
+def checked_size(size: tuple[int, int]) -> tuple[int, int]:
+    """Return width and height, or raise InvalidInput."""
+    width, height = (count(name, n) for name, n in zip(('width', 'height'), size, strict=True))
+    if width % 2 or height % 2 or max(width, height) > LARGEST_SIZE:
+        raise InvalidInput(f'size = {size}: expected even numbers up to {LARGEST_SIZE}')
+    return width, height
+
+
 def write_page(
     path: str | Path, server: viser.ViserServer, pictures: Iterable[object], fps: float
 ) -> Path:
@@ -130,6 +201,7 @@ def write_clip(
 ) -> Path:
     """Write what a server shows as a clip, as `write_page`, seen by `camera`."""
     rate = positive('fps', fps, '1/s')
+    size = checked_size(size)
     with _written(path, tuple(WRITERS)) as file, headless_chromium(server.get_port(), size):
         frames = _frames(client_of(server), pictures, camera, size)
         first = next(frames, None)

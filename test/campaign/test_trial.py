@@ -449,13 +449,17 @@ def test_an_unknown_scenario_is_named():
 
 
 @pytest.mark.parametrize(
-    ('controller', 'model'), [('hold', 'ncp'), (own('many'), 'compliant'), ('trot', 'sap')]
-)
-def test_trials_in_a_batch_have_the_rows_that_they_have_alone(model, controller):
+    ('controller', 'model', 'scenario'),
+    [
+        ('hold', 'ncp', 'push'), (own('many'), 'compliant', 'push'), ('trot', 'sap', 'push'),
+        ('trot', 'hybrid', 'push'), ('hold', 'hybrid', 'push'), ('trot', 'ncp', 'stairs'),
+    ],
+)  # fmt: skip
+def test_trials_in_a_batch_have_the_rows_that_they_have_alone(model, controller, scenario):
     """Different in everything that may differ in a batch; one of them falls."""
     trials = [
         Trial(
-            controller, scenario='push', contact_model=model, seconds=0.25,
+            controller, scenario=scenario, contact_model=model, seconds=0.25,
             friction=0.2 + 0.2 * k, mass_scale=1.0 + 0.1 * k, noise=0.5 * (k % 2),
             delay=0.002 * (k % 2), push=[0.0, 40.0, 3.0][k], start=1.0, seed=k,
         )

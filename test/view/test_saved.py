@@ -10,8 +10,8 @@ from contact_sim.errors import InvalidInput
 
 pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
-from contact_sim.view import _saved
-from contact_sim.view._saved import WRITERS, save_clip, save_page
+from contact_sim.view import Camera, _saved
+from contact_sim.view._saved import WRITERS, film, render, save_clip, save_page
 
 PICTURES = 40
 
@@ -104,6 +104,41 @@ def test_a_clip_has_the_pictures_and_moves(browser_is_there, tmp_path):
             clip.seek(k)
             frames.append(np.asarray(clip.convert('RGB'), dtype=float))
     assert np.abs(frames[0] - frames[-1]).max() > 30.0
+
+
+def test_a_picture_of_a_simulation_shows_what_moves(browser_is_there):
+    robot = load_robot('sliding_brick')
+    sim = Simulator(robot)
+    before = render(sim, (160, 120))
+    assert before.shape == (120, 160, 3)
+    assert before.dtype == np.uint8
+    sim.reset(v=[0.0, 1.5, 0.0, 0.0, 0.0, 0.0])
+    sim.run(lambda time, q, v: [], 0.3)
+    camera = Camera((1.0, -1.0, 0.6), (0.0, 0.0, 0.0))
+    assert np.ptp(before) > 30
+    assert np.abs(render(sim, (160, 120), camera).astype(float) - before).max() > 30.0
+
+
+def test_a_run_becomes_a_clip_and_the_simulation_goes_on(browser_is_there, tmp_path):
+    Image = pytest.importorskip('PIL.Image')
+    sim = Simulator(load_robot('sliding_brick'), friction=0.1)
+    sim.reset(v=[0.0, 1.5, 0.0, 0.0, 0.0, 0.0])
+    file = film(tmp_path / 'run.gif', sim, lambda time, q, v: [], 0.4, fps=10.0, size=(160, 120))
+    with Image.open(file) as clip:
+        assert clip.n_frames == 5
+    assert sim.time == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize('size', [(161, 120), (0, 120), (5000, 120), ('a', 2)])
+def test_a_size_that_no_picture_has_is_refused(size):
+    with pytest.raises(InvalidInput, match=r'size|width|height'):
+        render(Simulator(load_robot('sliding_brick')), size)
+
+
+def test_a_run_becomes_a_page(tmp_path):
+    sim = Simulator(load_robot('sliding_brick'))
+    file = film(tmp_path / 'run.html', sim, lambda time, q, v: [], 0.1, fps=10.0)
+    assert file.stat().st_size > 100_000
 
 
 def test_an_mp4_has_the_pictures_and_the_rate(tmp_path):

@@ -26,9 +26,8 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         'arc_q': (nq,), 'arc_v': (nv,), 'stage_q': (nq,), 'stage_v': (nv,),
         # axes of free flyers at the start of the step, column by column
         'start_axes': (sizes.n_flyers, 9),
-        # contact points there, features of those that are near or closed, Jᵀ at the contact
-        # points, u = J v, J̇ v and M⁻¹ (τ − nle − D v)
-        'position': (nc, 3), 'frame': (nc, 3, 3), 'gap': (nc,), 'feature': (nc,), 'near': (nc,),
+        # contact points there, Jᵀ at the contact points, u = J v, J̇ v and M⁻¹ (τ − nle − D v)
+        'position': (nc, 3), 'frame': (nc, 3, 3), 'gap': (nc,), 'feature': (nc,),
         'no_gap': (nc,), 'jacobian_transposed': (nv, rows), 'u': (rows,), 'drift': (rows,),
         'nonlinear_effects': (nv,), 'free_acceleration': (nv,), 'acceleration': (nv,),
         # stages: displacement since the start of the arc, velocity in its axes, and their rates

@@ -17,12 +17,9 @@ from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._arc_fields import STAGES
 from contact_sim.contact_models.hybrid._modes import AWAY, OPEN, SLIP, STICK, is_limit
 from contact_sim.contact_models.hybrid._motion import (
-    HELD_GAP,
     evaluate_velocity,
-    fill_arc_velocities,
     fill_joint_limits,
     fill_position_errors,
-    ground_rows,
     hold_modes,
     impose_driven_speeds,
     in_start_frames,
@@ -53,6 +50,7 @@ RESTING_SPEED = 1e-7  # normal speed up to which a touching contact counts as re
 IMPACT_SPEED = 1e-3  # approach speed from which even a contact that was held collides [m/s]
 TOUCHING_GAP = 1e-9  # gap up to which a contact at rest touches [m]
 CUBIC_STEPS = 20  # steps to the root of a cubic
+HELD_GAP = 1e-5  # gap up to which a contact closed in the step before stays so [m]
 TURNS_BEFORE_CAPTURE = 4  # turns of a slip in one step after which it may be taken as at rest
 CAPTURE_SPEED = 1e-4  # speed up to which it then is [m/s]
 
@@ -531,9 +529,6 @@ def prepare_event(arc):
 def finish_step(data, arc, events, residual):
     """Write the step into the step data; `residual` is the largest of its solves [N]."""
     remove_drift(data, arc)
-    # the velocities of all contacts, near or not
-    ground_rows(data, arc, vector(arc, e.FEATURE))
-    fill_arc_velocities(data, arc, vector(arc, e.ARC_V), vector(arc, e.U))
     h, v_start = vector(data, f.TIME_STEP)[0], vector(data, f.V_START)
     v_next = vector(data, f.V_NEXT)
     assign(vector(data, f.Q), vector(arc, e.ARC_Q))

@@ -12,7 +12,7 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import fill_pair_rows
-from contact_sim.collision._contact_slots import NO_FEATURE, NO_SLOT, any_kept, slots_before
+from contact_sim.collision._contact_slots import NO_SLOT, any_kept, slots_before
 from contact_sim.collision._detection import contact_drift, contact_rows, detect
 from contact_sim.contact_models._stages import row_response
 from contact_sim.contact_models.hybrid import _arc_fields as e
@@ -71,7 +71,6 @@ STOP_TRIES, STOP_ACCURACY = 10, 0.8
 LEAST_SHARE = 1e-6  # of an arc, in which one more such solve may look for a stop
 MAX_RELAXATION = 2.0
 """Bound on arc length times relaxation rate of a slip; Runge-Kutta of 4th order takes 2.78."""
-HELD_GAP = 1e-5  # gap up to which a contact closed in the step before stays so [m]
 MAX_CORRECTION_SPEED = 1e-3
 """Largest change of a normal velocity in one step to take out a penetration [m/s]."""
 
@@ -136,10 +135,7 @@ def fill_joint_limits(data, arc, q):
 
 @kernel
 def fill_contacts(data, arc):
-    """Fill contact points, Jᵀ at the points c − r n of the spheres, and J̇ v.
-
-    Rows of open contacts off the ground are zero: only their gaps count.
-    """
+    """Fill contact points, Jᵀ at the points c − r n of the spheres, and J̇ v."""
     ground, pose = ground_of(data), matrix(data, f.POSE)
     body, origin = integers(data, f.CANDIDATE_BODY), vector(data, f.ORIGIN)
     offset, radius = matrix(data, f.OFFSET), vector(data, f.RADIUS)
@@ -147,26 +143,17 @@ def fill_contacts(data, arc):
     feature = vector(arc, e.FEATURE)
     detect(ground, pose, body, offset, radius, position, frame, vector(arc, e.GAP), feature)
     match_ground_slots(data, arc)
-    near, gap, closed = vector(arc, e.NEAR), vector(arc, e.GAP), vector(arc, e.CLOSED)
-    for i in range(near.shape[0]):
-        near[i] = feature[i] if closed[i] != 0.0 or gap[i] <= HELD_GAP else NO_FEATURE
-    ground_rows(data, arc, near)
+    contact_rows(
+        matrix(data, f.COLUMNS), origin, branches_with(data, feature),
+        integers(data, f.DOF_PARENT), position, frame, vector(arc, e.NO_GAP),
+        matrix(arc, e.JACOBIAN_TRANSPOSED),
+    )  # fmt: skip
     pair_contacts(data, arc)
     # J̇ v, with the curvature of the ground
     motion = (matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), origin)
     contact_drift(
-        (body, offset, radius), motion, ground, pose, near, frame,
+        (body, offset, radius), motion, ground, pose, feature, frame,
         vector(data, f.GRAVITY), vector(arc, e.DRIFT),
-    )  # fmt: skip
-
-
-@kernel
-def ground_rows(data, arc, feature):
-    """Fill Jᵀ of the contacts with the ground, zero where `feature` (nc,) is NO_FEATURE."""
-    contact_rows(
-        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), (integers(data, f.LEAF_DOF), feature),
-        integers(data, f.DOF_PARENT), matrix(arc, e.POSITION), frames(arc, e.FRAME),
-        vector(arc, e.NO_GAP), matrix(arc, e.JACOBIAN_TRANSPOSED),
     )  # fmt: skip
 
 
@@ -604,6 +591,7 @@ def remove_drift(data, arc):
     for r in range(n):
         impulse[row_of[r]] = answer[r]
     apply_arc_impulse(data, arc, impulse)
+    fill_arc_velocities(data, arc, vector(arc, e.ARC_V), u)
 
 
 # --- Directions of slow slips, whose friction turns them faster than an explicit arc can follow.
