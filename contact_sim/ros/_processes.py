@@ -9,6 +9,7 @@ reads the numbers of the signals, as they arrive, from a pipe that the interpret
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -57,6 +58,14 @@ def free_domain() -> int:
     raise RuntimeError(f'every ROS domain id in {DOMAINS} is in use on this machine')
 
 
+def bound_to_this_process(program: str) -> list[str]:
+    """Return a command before `program` with which it gets SIGTERM when its parent has ended."""
+    setpriv = shutil.which('setpriv')  # part of util-linux
+    if setpriv is None or shutil.which(program) is None:  # then its own error says what is wrong
+        return []
+    return [setpriv, '--pdeathsig', 'TERM', '--']
+
+
 def ros_arguments(parameters: dict[str, object]) -> list[str]:
     """Return command line arguments that set ROS parameters."""
     arguments = ['--ros-args']
@@ -71,7 +80,8 @@ class Process:
 
     `program` is a module to run with `python -m`, or a command with its first arguments; variables
     of `environment` are added to the present ones; without a `log` file the output is shown. With
-    `own_group` all that it has started ends with it; a Ctrl-C of the terminal does not reach it.
+    `own_group` all that it has started ends with it, and it ends where this process is killed; a
+    Ctrl-C of the terminal does not reach it.
     """
 
     def __init__(
@@ -86,6 +96,8 @@ class Process:
         self._output = log.open('wb') if log else None
         module = isinstance(program, str)
         command = [sys.executable, '-m', str(program)] if module else [*program]
+        if own_group:
+            command = [*bound_to_this_process(command[0]), *command]
         self.handle = subprocess.Popen(
             [*command, *arguments],
             env={**os.environ, **(environment or {})},
