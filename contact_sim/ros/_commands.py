@@ -479,7 +479,7 @@ def checked_values(
             f'{len(values)} values of {field} for {len(names)} joints: expected 0 or {len(names)}'
         )
     array = np.array(values, dtype=float)
-    if array.dot(array) <= LARGEST**2:  # the usual case, fast; False for NaN
+    if (np.abs(array) <= LARGEST).all():  # False for NaN
         return array
     bad = np.flatnonzero(~(np.abs(array) <= LARGEST))  # NaN too
     if len(bad):

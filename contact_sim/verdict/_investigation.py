@@ -7,9 +7,12 @@ import math
 import os
 import re
 import shlex
+import signal
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -178,6 +181,28 @@ def command_line(
     return shlex.join(command)
 
 
+@contextmanager
+def noted_interrupts() -> Iterator[list[int]]:
+    """Return a list that has the signals of Ctrl-C, also where their KeyboardInterrupt got lost.
+
+    It does where it is raised while an object is collected.
+    """
+    signals: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+
+    def note(number: int, frame: Any) -> None:
+        signals.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield signals
+    finally:
+        signal.signal(signal.SIGINT, before or signal.default_int_handler)
+
+
 class Investigator:
     """One investigation; see `verdict`."""
 
@@ -278,10 +303,12 @@ class Investigator:
         """Run until all is known, time is up or Ctrl-C; return the verdict."""
         rows_file = (self._folder / 'rows.jsonl').open('w', encoding='utf-8')
         finished = 'everything that was wanted has been run'
-        with self._runner, rows_file:
+        with self._runner, rows_file, noted_interrupts() as interrupted:
             try:
                 share = SEARCH_SHARE * self._budget if self._search else 0.0
                 for row in self._runner.rows(lambda: self._next(self._end - share)):
+                    if interrupted:
+                        raise KeyboardInterrupt
                     self._rows.append(row)
                     rows_file.write(json.dumps(as_json(row)) + '\n')
                     rows_file.flush()
