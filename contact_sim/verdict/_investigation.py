@@ -200,7 +200,7 @@ def noted_interrupts() -> Iterator[list[int]]:
     try:
         yield signals
     finally:
-        signal.signal(signal.SIGINT, before or signal.default_int_handler)
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 class Investigator:
