@@ -28,6 +28,7 @@ from contact_sim.dynamics._tree import tree_of
 from contact_sim.robot._actuators import JointCommand, holding
 from contact_sim.simulation._worlds import with_masses
 from contact_sim.step import _workspace
+from contact_sim.step._problem import Residuals
 
 STEPS = 120
 LAWS = [name for name, model in CONTACT_MODELS.items() if issubclass(model, TimeSteppingModel)]
@@ -264,3 +265,41 @@ def test_joints_without_kernels_are_named(monkeypatch):
     monkeypatch.setattr(_workspace, 'tree_of', unknown)
     with pytest.raises(InvalidInput, match='joints elbow have no compiled kernels'):
         Worlds(robot(), 2)
+
+
+def test_steps_of_all_worlds_are_written_as_their_reports_say():
+    robot = load_robot('go1')
+    worlds = Worlds(robot, 3, friction=[[0.3], [0.6], [0.9]])
+    worlds.push(
+        robot.base_frame, np.array([[0.0, 40.0 * k, 0.0, 0.0, 0.0, 0.0] for k in range(3)])
+    )
+    for _ in range(20):
+        worlds.step(np.zeros(robot.n_joints))
+    places = np.array([0, 7, 300])
+    numbers, residuals = np.empty((3, 3)), np.empty((3, len(Residuals._fields)))
+    worlds.write_steps(places, numbers, residuals)
+    for k in range(3):
+        report = worlds.report(k)
+        assert numbers[k].tobytes() == report.record.buffer[places].tobytes()
+        assert residuals[k].tobytes() == np.array(report.residuals).tobytes()
+    assert len({row.tobytes() for row in residuals}) == 3
+    with pytest.raises(InvalidInput, match='places'):
+        worlds.write_steps([-1], numbers, residuals)
+    with pytest.raises(InvalidInput, match='numbers'):
+        worlds.write_steps(places, numbers[:2], residuals)
+    with pytest.raises(InvalidInput, match='residuals'):
+        worlds.write_steps(places, numbers, np.asfortranarray(residuals))
+
+
+def test_rows_of_states_are_checked_as_each_of_them():
+    robot = load_robot('go1')
+    rows = np.tile(robot.reference_configuration(), (3, 1))
+    rows[1, 3:7] *= 1.0 + 1e-8
+    checked = robot.checked_configurations(rows)
+    assert checked.tobytes() == np.array([*map(robot.checked_configuration, rows)]).tobytes()
+    rows[2, 3:7] *= 1.1
+    with pytest.raises(InvalidInput, match='norm'):
+        robot.checked_configurations(rows)
+    for wrong in (rows[0], rows, np.full((2, robot.nv), np.nan)):
+        with pytest.raises(InvalidInput):
+            robot.checked_velocities(wrong)
