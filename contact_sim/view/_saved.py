@@ -312,7 +312,7 @@ ARGUMENTS = (
     '--headless', '--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader',
     '--use-angle=swiftshader', '--disable-quic', '--no-first-run', '--disable-sync',
     '--disable-background-networking', '--disable-component-update', '--mute-audio',
-    '--hide-scrollbars',
+    '--hide-scrollbars', '--disable-dev-shm-usage',  # containers give /dev/shm 64 MB
 )  # fmt: skip
 START_TIMEOUT = 60.0
 """Time that a browser has to open the page [s]."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import socket
+import time
 
 import pytest
 
@@ -11,11 +12,13 @@ CHROMIUM = next(filter(None, map(shutil.which, ('chromium', 'chromium-browser'))
 ARGUMENTS = [
     '--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader', '--use-angle=swiftshader',
     '--disable-quic', '--no-first-run', '--disable-background-networking',
-    '--disable-component-update', '--disable-sync', '--mute-audio',
+    '--disable-component-update', '--disable-sync', '--mute-audio', '--disable-dev-shm-usage',
 ]  # fmt: skip
 PATIENCE = 90_000.0
 """Time for anything that a page does [ms]: it draws with the processor, which others use, too."""
 SIZE = {'width': 640, 'height': 480}
+STARTS = (0.0, 5.0, 20.0, 60.0)
+"""Pauses before a browser is started [s]: where memory is short, it gives up its first tab."""
 
 
 @pytest.fixture
@@ -40,10 +43,20 @@ def browser_context(browser_is_there):
         'playwright.sync_api', reason='no playwright: pip install playwright'
     )
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        for pause in STARTS:
+            time.sleep(pause)
+            browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+            try:
+                context = browser.new_context(viewport=SIZE)
+                context.set_default_timeout(PATIENCE)
+                context.new_page().close()
+                break
+            except playwright.Error as error:
+                browser.close()
+                crash = error
+        else:
+            raise crash
         try:
-            context = browser.new_context(viewport=SIZE)
-            context.set_default_timeout(PATIENCE)
             yield context
         finally:
             browser.close()
