@@ -25,7 +25,7 @@ from contact_sim.control import Stance, Trot
 from contact_sim.parameters import declared_parameters
 from contact_sim.robot._loading import load_robot
 from contact_sim.simulation._simulator import Simulator
-from contact_sim.solvers._jit import cache_folder
+from contact_sim.solvers._jit import cache_folder, compile_what_is_rare
 
 DONE = Path(cache_folder('simulation._simulator')) / 'every-model-is-compiled'
 """Exists once all models were compiled from the sources as they are now."""
@@ -96,7 +96,10 @@ def compile_model(model: str) -> None:
     sim = Simulator(load_robot(ROBOT), model)
     sim.shadow = [model]
     effort = np.zeros(sim.robot.n_joints)
-    problem = sim.step(effort).problem
+    report = sim.step(effort)
+    report.read()
+    compile_what_is_rare()
+    problem = report.problem
     for variant in variants(CONTACT_MODELS[model]):
         sim.contact_model = variant
         sim.step(effort)

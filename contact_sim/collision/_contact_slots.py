@@ -134,7 +134,10 @@ def keep_pair_contact(pool, key, away, normal, point):
             return
         for i in range(given_up, slot):
             gap[i], feature[i] = gap[i + 1], feature[i + 1]
-            position[i], frame[i] = position[i + 1], frame[i + 1]
+            for a in range(3):  # assigned as rows, they would compile words for numba's errors
+                position[i, a] = position[i + 1, a]
+                for b in range(3):
+                    frame[i, a, b] = frame[i + 1, a, b]
     gap[slot], feature[slot] = away, key
     position[slot, 0], position[slot, 1], position[slot, 2] = point
     write_frame(frame, slot, normal)

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Protocol
 from contact_sim._types import Array
 from contact_sim._validation import checked, is_finite
 from contact_sim.arrays._views import arrays_of
+from contact_sim.contact_models._energy_guard import NO_RESTITUTION
 from contact_sim.contact_models._stages import (
     HAS_MEMORY,
-    NO_RESTITUTION,
     NOT_FINITE,
     READY,
     CompiledLaw,

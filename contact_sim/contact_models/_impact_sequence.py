@@ -19,13 +19,15 @@ import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, square, vector
+from contact_sim.contact_models._energy_guard import (
+    FULL_RESTITUTION,
+    NO_IMPACT,
+    SEQUENCE_STATUS,
+)
 from contact_sim.contact_models._stages import (
     CONTACTS,
-    FULL_RESTITUTION,
     ISLAND,
-    NO_IMPACT,
     ROWS,
-    SEQUENCE_STATUS,
     fill_delassus,
     fill_next_velocity,
 )

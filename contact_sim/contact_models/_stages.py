@@ -29,6 +29,7 @@ from contact_sim.collision._contact_slots import CONTACTS as PAIR_CONTACTS
 from contact_sim.collision._contact_slots import carry_over
 from contact_sim.collision._detection import contact_rows as fill_contact_rows
 from contact_sim.collision._detection import detect
+from contact_sim.contact_models._energy_guard import SEQUENCE_STATUS, guard_energy, start_guard
 from contact_sim.dynamics._forces import (
     add_wrench,
     fill_effort,
@@ -119,9 +120,7 @@ from contact_sim.step._workspace import (
 READY, NOT_FINITE = 0, -1
 """Status of a world; k > 0: the command of actuated joint k − 1 is not finite."""
 DIRECT, JOINT_PD = 0, 1  # controllers: efforts as commanded, or PD around joint targets
-HAS_MEMORY, NO_RESTITUTION = 1, 2  # options of a law
-SEQUENCE_STATUS = 4
-"""Place of the status of a sequence of impacts in the numbers of the energy guard."""
+HAS_MEMORY = 1  # an option of a law, beside NO_RESTITUTION
 CONTACTS, ROWS, ISLAND = range(3)
 """Places of the numbers of the problem at hand in the field `counts`."""
 
@@ -672,81 +671,6 @@ def activate_closing(data):
         if limit_active[k] == 0.0 and side * (error[k] + reach[0] * u_next[first + k]) < 0.0:
             limit_active[k], waits[limit_island[k]] = 1.0, 1
             fill_limit_bias(data, k)
-
-
-# --- the energy guard of restitution (theory 2.8)
-#
-# Newton's law of restitution can create energy where there is friction. A step with impacts is
-# solved with full restitution; where that creates energy, the share of restitution is bisected.
-
-MAX_BISECTIONS = 40  # bisections of the share
-NO_IMPACT, FULL_RESTITUTION, BISECTED = -1.0, 0.0, 100.0
-"""State of the guard: not needed, first try, last try; values between are the round."""
-
-
-@kernel
-def start_guard(data):
-    """Begin a step: full restitution on the islands with impacts, none where there is none."""
-    guard, rebound = matrix(data, f.GUARD), vector(data, f.RESTITUTION_BIAS)
-    for island in range(guard.shape[0]):
-        guard[island, 0] = guard[island, 1] = 0.0
-        guard[island, 2], guard[island, 3] = 1.0, NO_IMPACT
-        guard[island, SEQUENCE_STATUS] = FREE
-    if integers(data, f.OPTIONS)[0] & NO_RESTITUTION:
-        return
-    of_contact = integers(data, f.CONTACT_ISLAND)
-    for i in range(contact_branches(data)[3]):
-        if rebound[i] != 0.0:
-            guard[of_contact[i], 0], guard[of_contact[i], 3] = 1.0, FULL_RESTITUTION
-
-
-@kernel
-def guard_energy(data):
-    """Bisect the share of restitution of each island until ½ λᵀ(u⁺ + u⁻) ≤ 0 there."""
-    # an island that needs another share waits again; one that waits anyway is skipped
-    guard, waits = matrix(data, f.GUARD), integers(data, f.ISLAND_WAITS)
-    for island in range(guard.shape[0]):
-        state = guard[island, 3]
-        if waits[island] == 0 and state != NO_IMPACT and state != BISECTED:
-            creates = contact_work(data, island) > 0.0
-            if creates or state != FULL_RESTITUTION:
-                bisect(guard[island], creates)
-                waits[island] = 1
-
-
-@kernel
-def bisect(guard, creates):
-    """Choose the next share; `guard`: share, bounds of it, round."""
-    # the share tried becomes the lower bound if it is passive, else the upper one
-    if guard[3] != FULL_RESTITUTION and not creates:
-        guard[1] = guard[0]
-    elif guard[3] != FULL_RESTITUTION:
-        guard[2] = guard[0]
-    # last try: the largest share known to be passive
-    if guard[3] == MAX_BISECTIONS:
-        guard[0], guard[3] = guard[1], BISECTED
-    else:
-        guard[0], guard[3] = 0.5 * (guard[1] + guard[2]), guard[3] + 1.0
-
-
-@kernel
-def contact_work(data, island):
-    """Return ½ λᵀ(u⁻ + u⁺) over the rows of the contacts of an island [J]; rounding is zero."""
-    impulse, of_contact = vector(data, f.IMPULSE), integers(data, f.CONTACT_ISLAND)
-    before, after = vector(data, f.U_START), vector(data, f.U_NEXT)
-    work = size = 0.0
-    for i in range(contact_branches(data)[3]):
-        if of_contact[i] == island:
-            for r in range(3 * i, 3 * i + 3):
-                work += 0.5 * impulse[r] * (before[r] + after[r])
-                size += abs(impulse[r]) * abs(before[r])
-    moments = 3 * of_contact.shape[0] + first_moment(data)
-    for k in range(3 * vector(data, f.TORSIONAL_FRICTION).shape[0]):
-        if of_contact[k // 3] == island:
-            r = moments + k
-            work += 0.5 * impulse[r] * (before[r] + after[r])
-            size += abs(impulse[r]) * abs(before[r])
-    return work if work > 1e-12 * size else 0.0
 
 
 # --- integrate: the configuration at the end of the step (theory 2.0)

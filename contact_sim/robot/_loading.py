@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import pinocchio as pin
 
@@ -123,14 +124,7 @@ def load_robot(
                 '(feet). python -m contact_sim.inspect tells which they may be',
                 stacklevel=3,
             )
-    frames = as_tuple('feet', feet, f'a list of {FEET}')
-    known = {foot: (entry.foot,) for foot in entry.feet} if entry.foot else {}
-    spheres, notes = soles_of(model, urdf, package_dirs, frames, place, known)
-    contact_points = contact_points_at(model, 'feet', frames, spheres)
-    needed = 16.0 * (3.0 * len(contact_points)) ** 2  # two matrices over the rows of a step
-    if needed > _reading.limits().bytes:
-        what = f'a step with {len(contact_points)} contact points takes {needed / 1e6:.0f} MB'
-        raise _reading.beyond(place, what, 'bytes')
+    contact_points, notes = _contact_points(model, urdf, package_dirs, feet, entry, place)
     if actuated_joints is None:
         actuated_joints = entry.actuated_joints
     followers = {one.joint for one in constraints if isinstance(one, JointCoupling)}
@@ -141,8 +135,7 @@ def load_robot(
     references, more_notes = reference_poses(
         model, described_poses, poses, contact_points, limits, constraints
     )
-    collisions = NO_COLLISIONS
-    left_out: tuple[str, ...] = ()
+    collisions, left_out = NO_COLLISIONS, tuple[str, ...]()
     if entry.solids:
         collisions = Collisions(entry.solids, grounded=tuple(solid.name for solid in entry.solids))
     elif body_contacts:
@@ -164,6 +157,26 @@ def load_robot(
         collisions=collisions,
         constraints=constraints,
     )
+
+
+def _contact_points(
+    model: pin.Model,
+    urdf: Element,
+    package_dirs: tuple[str, ...],
+    feet: Iterable[str | ContactPoint],
+    entry: CatalogueEntry,
+    place: str,
+) -> tuple[tuple[ContactPoint, ...], tuple[str, ...]]:
+    """Return the contact points of the feet, and notes on them."""
+    frames = as_tuple('feet', feet, f'a list of {FEET}')
+    known = {foot: (entry.foot,) for foot in entry.feet} if entry.foot else {}
+    spheres, notes = soles_of(model, urdf, package_dirs, frames, place, known)
+    points = contact_points_at(model, 'feet', frames, spheres)
+    needed = 16.0 * (3.0 * len(points)) ** 2  # two matrices over the rows of a step
+    if needed > _reading.limits().bytes:
+        what = f'a step with {len(points)} contact points takes {needed / 1e6:.0f} MB'
+        raise _reading.beyond(place, what, 'bytes')
+    return points, notes
 
 
 def _on_ground(

@@ -37,7 +37,8 @@ from contact_sim.ros._factory import standing_at, start_configuration
 from contact_sim.ros._loop import Loop, StepRequest
 from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.ros._robots import effort_order
-from contact_sim.simulation._simulator import Simulator, resume
+from contact_sim.simulation._resuming import resume
+from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
 from contact_sim.topics._table import nanoseconds, own_topic
 

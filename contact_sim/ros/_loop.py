@@ -19,8 +19,9 @@ from contact_sim.ros._commands import CommandBuffer, Pushes
 from contact_sim.ros._lockstep import Lockstep, Verdict
 from contact_sim.ros._publishers import Outputs
 from contact_sim.simulation._report import TouchGuard
+from contact_sim.simulation._resuming import resume
 from contact_sim.simulation._running import Pacer, Request
-from contact_sim.simulation._simulator import Simulator, resume
+from contact_sim.simulation._simulator import Simulator
 from contact_sim.step._problem import STATUSES
 from contact_sim.topics._table import nanoseconds
 from contact_sim.view._process import Feed

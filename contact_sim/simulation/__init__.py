@@ -9,7 +9,8 @@ from contact_sim.simulation._report import (
     StepContext,
     StepReport,
 )
-from contact_sim.simulation._simulator import Simulator, StepObserver
+from contact_sim.simulation._running import StepObserver
+from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
 from contact_sim.simulation._trajectory import Trajectory, TrajectoryFailure
 from contact_sim.simulation._worlds import Rollout, Worlds

@@ -1,19 +1,36 @@
-"""Tools for a running simulation: announced compilation, pacing, pushes, requests of threads."""
+"""Tools for a running simulation: observers, announced compilation, pacing, pushes, requests."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numba.core import event
+from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
-from contact_sim.solvers._jit import progress
+from contact_sim.contact_models._base import ContactModel, TimeSteppingModel
+from contact_sim.solvers._jit import entries_in, progress
+
+# --- What a simulation calls before and after its steps
+
+
+class StepObserver(Protocol):
+    """Observer that `Simulator.step` calls; it must not change the simulator."""
+
+    def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
+        """Observe the start of a step, after its efforts have been checked and applied."""
+        ...
+
+    def after_step(self) -> None:
+        """Observe the state after a step; after a failed step it is the state before it."""
+        ...
+
 
 # --- Compilation of the numerical kernels at the first start
 
@@ -25,22 +42,21 @@ INTERVAL = 5.0
 
 
 @contextmanager
-def announced(*modules: str) -> Iterator[None]:
+def announced(*models: ContactModel) -> Iterator[None]:
     """Log the progress of a compilation while the block runs, if it takes long.
 
     Args:
-        modules: full names of the modules whose kernels the block needs.
+        models: contact models whose kernels the block needs.
     """
     ended = threading.Event()
+    entries = [entry for model in models for entry in entries_of(model)]
 
     def announce() -> None:
         pause = PATIENCE
         while not ended.wait(pause):
-            done, existing = progress(modules)
+            done, existing = progress(entries)
             logger.warning(
-                'compiling the numerical kernels: %d of about %d (first start only)',
-                done,
-                existing,
+                'compiling the numerical kernels: %d of %d (first start only)', done, existing
             )
             pause = INTERVAL
 
@@ -49,6 +65,13 @@ def announced(*modules: str) -> Iterator[None]:
         yield
     finally:
         ended.set()
+
+
+def entries_of(model: ContactModel) -> list[Any]:
+    """Return the entries that a contact model runs in every step."""
+    if isinstance(model, TimeSteppingModel):
+        return [model.compiled.advance]
+    return entries_in(type(model).__module__.rpartition('.')[0])
 
 
 class _Interrupter(event.Listener):  # type: ignore[misc]

@@ -151,7 +151,7 @@ class Shadows:
         self._original, self._context = workspace, context
         self._shadows = [Shadow(workspace, model) for model in chosen]
         start = _start_in(workspace, '')
-        with announced(*(type(model).__module__ for model in chosen)):
+        with announced(*chosen):
             for shadow in self._shadows:
                 shadow.advance(start)  # compiles: the first real step costs what all others do
 

@@ -9,8 +9,7 @@ in which the state goes on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -34,15 +33,13 @@ from contact_sim.collision._detection import leaf_dof
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.constraints._constraint_rows import (
     ConstraintTable,
-    check_start,
-    constraint_table,
     with_reference_pose,
 )
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeStepping, apply_commands
 from contact_sim.contact_models._stages import DIRECT, JOINT_PD, READY
 from contact_sim.dynamics._forces import add_wrench
-from contact_sim.dynamics._integration import INTEGRATORS, MOMENTUM, integrator_code
+from contact_sim.dynamics._integration import INTEGRATORS, integrator_code
 from contact_sim.dynamics._rigid_body import gravity_vector
 from contact_sim.errors import (
     ContactSimError,
@@ -56,9 +53,6 @@ from contact_sim.errors import (
 from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._constraints import (
     Constraint,
-    FrameAnchor,
-    JointLock,
-    PointAnchor,
     checked_constraints,
 )
 from contact_sim.robot._coordinates import find_frame, frozen
@@ -70,8 +64,14 @@ from contact_sim.simulation._coefficients import (
     per_contact,
 )
 from contact_sim.simulation._judge import controller_limit, refusal_of
+from contact_sim.simulation._placement import (
+    check_integrator,
+    closed_configuration,
+    place_checked,
+    with_place_of,
+)
 from contact_sim.simulation._report import StepContext, StepReport
-from contact_sim.simulation._running import announced
+from contact_sim.simulation._running import StepObserver, announced
 from contact_sim.simulation._shadow import Shadows
 from contact_sim.simulation._state import (
     Snapshot,
@@ -81,31 +81,10 @@ from contact_sim.simulation._state import (
     with_base,
 )
 from contact_sim.simulation._trajectory import Trajectory, TrajectoryBuilder, whole_steps
-from contact_sim.step._bilateral_rows import PythonConstraints, project_configuration
 from contact_sim.step._workspace import Workspace
-
-PLACEABLE = PointAnchor | FrameAnchor | JointLock
-"""Constraints whose place may be left open."""
-ASSEMBLY_ROUNDS, ASSEMBLED = 100, 1e-12
-"""Newton steps that close the loops of a reference pose; error [m, rad] that counts as closed."""
-SETTINGS = ('gravity', 'time_step', 'springs', *MOMENT_COEFFICIENTS)
-"""Fields of the step data that are settings, not state."""
-
 
 RunController = Any
 """Object with `effort(time, q, v)`, or a function of these; see `Simulator.run`."""
-
-
-class StepObserver(Protocol):
-    """Observer that `Simulator.step` calls; it must not change the simulator."""
-
-    def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
-        """Observe the start of a step, after its efforts have been checked and applied."""
-        ...
-
-    def after_step(self) -> None:
-        """Observe the state after a step; after a failed step it is the state before it."""
-        ...
 
 
 READ_ONLY = {
@@ -200,7 +179,7 @@ class Simulator:
         self._failure: str | None = None
         self._observers: tuple[StepObserver, ...] = ()
         self._shadows = Shadows(work, self._context, ())
-        with announced(type(self._model).__module__, StepReport.__module__):
+        with announced(self._model):
             self.reset()
             self._compile()
         self._started = True
@@ -210,8 +189,6 @@ class Simulator:
         start = self._data.buffer.copy()
         self._workspace.command[:] = 0.0
         self._stepper.advance()
-        if not self._started:
-            self.last_report.read()
         self._workspace.status[0] = READY
         self._data.buffer[:] = start
         self._stepper.update_contacts()
@@ -669,7 +646,7 @@ class Simulator:
             self._data.memory[:] = 0.0
         self._model = chosen
         if self._started:
-            with announced(type(chosen).__module__):
+            with announced(chosen):
                 self._compile()
 
     @property
@@ -873,16 +850,9 @@ class Simulator:
             return start
         work, table, buffer = self._workspace, self._workspace.table, self._data.buffer.copy()
         try:
-            place(work, self._declared, start)
-            closed, error = project_configuration(work, start, ASSEMBLY_ROUNDS, ASSEMBLED)
+            return closed_configuration(work, self._declared, start)
         finally:
             self._put_back(table, buffer)
-        if error > ASSEMBLED:
-            raise InvalidInput(
-                'constraints: the reference pose cannot be moved onto them, '
-                f'{error:.3g} m or rad are left: reset(q) with a configuration in which they hold'
-            )
-        return frozen(closed)
 
     def _constrain(self, declared: tuple[Constraint, ...], q: Array) -> None:
         """Let other constraints hold at q (nq,); those that hold already stay where they are."""
@@ -919,94 +889,6 @@ class Simulator:
         self._workspace.fill_constraints()
         self._data.buffer[:] = buffer
         self._stepper.update_contacts()
-
-
-def resume(sim: Simulator, snapshot: Snapshot, time: float) -> None:
-    """Continue at `time` [s] from the state of a snapshot, under the settings now in force.
-
-    The steps that follow are bit-identical to those that followed the snapshot, but for their
-    time, if neither settings nor the contact model have changed. Constraints are settings, but
-    for the places that they found for themselves: these are as they were, or in the state.
-    """
-    now = sim.snapshot()
-    if snapshot.constraints != now.constraints:
-        declared = sim.given_constraints
-        sim.restore(snapshot)
-        try:
-            sim.constraints = declared
-        except ContactSimError:
-            sim.restore(now)
-            sim.constraints = declared
-            raise
-        snapshot = sim.snapshot()
-        now = replace(now, constraints=snapshot.constraints)
-    if snapshot.moments != now.moments:
-        torsional, rolling = sim.torsional_friction, sim.rolling_friction
-        sim.restore(snapshot)
-        sim.torsional_friction, sim.rolling_friction = torsional, rolling
-        snapshot = sim.snapshot()
-    if snapshot.robot != now.robot or snapshot.buffer.shape != now.buffer.shape:
-        sim.restore(snapshot)  # raises an error that says what is wrong
-    buffer = snapshot.buffer.copy()
-    layout = sim.sizes.layout
-    for field in SETTINGS:
-        start, stop, _ = layout[field]
-        buffer[start:stop] = now.buffer[start:stop]
-    if snapshot.contact_model.name != now.contact_model.name:  # another model's warm start
-        for field in ('memory', 'memory_start'):
-            start, stop, _ = layout[field]
-            buffer[start:stop] = 0.0
-    clock = layout['clock'][0]
-    buffer[clock : clock + 3] = time, time, 0.0
-    sim.restore(replace(now, buffer=buffer))
-
-
-# -------------------------------------------------------------------- constraints and their places
-
-
-def check_integrator(work: Workspace) -> None:
-    """Raise InvalidInput where bases carry the momentum that constraints take."""
-    if work.table.constraints and work.integrator[0] == MOMENTUM:
-        raise InvalidInput(
-            "integrator = 'momentum': unsupported with constraints, which take momentum; use "
-            "'semi_implicit'"
-        )
-
-
-def place(work: Workspace, constraints: Sequence[Constraint], q: Array) -> None:
-    """Let constraints whose place was left open hold where the robot is at q (nq,).
-
-    `work` was made for these constraints, perhaps at another place.
-    """
-    placed = [with_reference_pose(work.robot, own, q) for own in constraints]
-    if tuple(placed) != work.table.constraints:
-        work.table = constraint_table(work.robot, work.tree, placed)
-        work.fill_constraints()
-
-
-def place_checked(work: Workspace, constraints: Sequence[Constraint], q: Array) -> None:
-    """As `place`, and raise InvalidInput for constraints that cannot hold at q.
-
-    That is one that removes no freedom, or whose error is more than a step can take out.
-    """
-    place(work, constraints, q)
-    table = work.table
-    PythonConstraints(work).place(q)
-    for constraint, (_, first, number, *_) in zip(table.constraints, table.indices, strict=True):
-        rows = slice(first, first + number)
-        error, jacobian = work.data.bilateral_error[rows], work.data.bilateral_jacobian[rows]
-        check_start(constraint, error, jacobian)
-
-
-def with_place_of(holding: Constraint | None, declared: Constraint) -> Constraint:
-    """Return `declared` with the place of `holding`, if it has none and they are otherwise one."""
-    if not (isinstance(declared, PLACEABLE) and isinstance(holding, PLACEABLE)):
-        return declared
-    if declared.at is not None:
-        return declared
-    before: Any = holding
-    same = replace(before, at=None, name=declared.name, stabilisation=declared.stabilisation)
-    return replace(declared, at=before.at) if same == declared else declared
 
 
 # -------------------------------------------------------------------- values from users

@@ -43,9 +43,10 @@ from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._coefficients import MOMENT_COEFFICIENTS, over_features
 from contact_sim.simulation._judge import crossed_limits, judge_steps
+from contact_sim.simulation._placement import check_integrator
 from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._running import announced
-from contact_sim.simulation._simulator import check_integrator, checked_robot
+from contact_sim.simulation._simulator import checked_robot
 from contact_sim.simulation._state import standing_on
 from contact_sim.step._problem import Residuals
 from contact_sim.step._workspace import Workspace, ground_indices
@@ -180,7 +181,7 @@ class Worlds:
         self._set_laws()
         self._compiled = self._law.compiled.advance
         self._executor = ThreadPoolExecutor(self._threads)
-        with announced(type(self._law).__module__):
+        with announced(self._law):
             self.reset()
             self._run_chunk(slice(0, 1), 0)
 

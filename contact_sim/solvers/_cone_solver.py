@@ -12,12 +12,16 @@ of ½ λᵀ G λ + gᵀ λ. The natural map decides after every stage whether th
 5. a fixed point of convex problems over De Saxcé's shift, in turn with 4
 6. block Gauss-Seidel, then ADMM
 
-Stages 1 to 3 do not allocate.
+Stages 1 to 3 do not allocate, nor does the first part of 4. The rest, which few steps need, is
+compiled when one first does.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numba import carray, types
 
 from contact_sim.solvers._cone_methods import (
     NEWTON_GOAL,
@@ -37,13 +41,15 @@ from contact_sim.solvers._cone_problem import (
     INCONSISTENT,
     MAX_ITERATIONS,
     NONFINITE,
+    Rows,
+    cone_work,
     fill_rho,
     fill_velocity_symmetric,
     impulse_scale_at,
     natural_map_at,
 )
 from contact_sim.solvers._dense import assign
-from contact_sim.solvers._jit import kernel
+from contact_sim.solvers._jit import call_with_rows, kernel, on_demand
 from contact_sim.solvers._soft_newton import (
     COARSE,
     linear_law,
@@ -75,20 +81,69 @@ def solve_cones(rows, impulse, work, tolerance, limits, associated):
             if impulse[r + 2] < 0.0:  # by rounding
                 impulse[r] = impulse[r + 1] = impulse[r + 2] = 0.0
         return CONVERGED, releases, residual
+    # first part of stage 4: sweeps and Newton, which are enough for contacts that just closed
+    if limits[0] > 0:
+        for r in range(rows.g.shape[0]):
+            work.best[r] = impulse[r]
+        residual, goal = sweep_and_polish(rows, work.best, work, tolerance, associated)
+        if residual <= goal:
+            assign(impulse, work.best)
+            return CONVERGED, releases, residual
+    # the rest of stage 4, 5 and 6
+    numbers = np.empty(NUMBERS_OF_REST)
+    numbers[0], numbers[1] = tolerance, associated
+    numbers[2], numbers[3], numbers[4] = limits
+    numbers[5], numbers[6], numbers[7] = NONFINITE, 0.0, np.inf  # where it does not compile
+    call_with_rows(address_of_rest(), rows, impulse, numbers)
+    return int(numbers[5]), releases + int(numbers[6]), numbers[7]
+
+
+NUMBERS_OF_REST = 8
+REALS = types.CPointer(types.double)
+
+
+@on_demand(types.void(types.intp, types.intp, *7 * [REALS]))
+def solve_rest(
+    n: Any, nc: Any, delassus: Any, g: Any, friction: Any, lower: Any, upper: Any, impulse: Any,
+    numbers: Any,
+) -> None:  # fmt: skip
+    """Run the stages 4 to 6 on arrays by their addresses.
+
+    `numbers`: in tolerance, κ and the limits of `solve_cones`; out status code, iterations and
+    natural map [N s].
+    """
+    ns = n - 3 * nc
+    rows = Rows(
+        carray(delassus, (n, n)), carray(g, n), carray(friction, nc), carray(lower, ns),
+        carray(upper, ns),
+    )  # fmt: skip
+    values = carray(numbers, NUMBERS_OF_REST)
+    limits = int(values[2]), int(values[3]), int(values[4])
+    values[5], values[6], values[7] = run_rest(
+        rows, carray(impulse, n), cone_work(n), values[0], limits, values[1]
+    )
+
+
+address_of_rest = solve_rest.current_address
+
+
+@kernel
+def run_rest(rows, impulse, work, tolerance, limits, associated):
+    """Run the stages 4 to 6; return (status code, iterations, natural map [N s])."""
     max_points, max_sweeps, max_admm_iterations = limits
+    points = 0
     # stages 4 and 5
     if max_points > 0:
         points, residual, code = solve_redundant(
             rows, impulse, work, tolerance, max_points, associated
         )
-        releases += points
         if code in (CONVERGED, INCONSISTENT):
-            return code, releases, residual
+            return code, points, residual
     # stage 6: Gauss-Seidel, then ADMM; the better of both is kept
     sweeps, residual, converged = block_gauss_seidel(
         rows, impulse, tolerance, max_sweeps, associated
     )
-    sweeps += releases
+    sweeps += points
     if converged:
         return CONVERGED, sweeps, residual
     n, best = rows.g.shape[0], work.best
@@ -268,17 +323,7 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
     assign(x, impulse)
     fill_rho(rows, rho)
     for count in range(max_points + 1):
-        # Gauss-Seidel sweeps, then active-set Newton
-        for _ in range(SWEEPS):
-            sweep(rows, x, associated)
-        fill_velocity_symmetric(rows, x, w)
-        residual = natural_map_at(rows, x, w, rho, associated)
-        goal = tolerance * impulse_scale_at(rows, x, rho)
-        if residual > NEWTON_GOAL * goal:  # the error that sweeps leave depends on their order
-            residual = active_set_newton(
-                rows, x, work, residual, NEWTON_GOAL * goal, associated, False
-            )
-            goal = tolerance * impulse_scale_at(rows, x, rho)
+        residual, goal = sweep_and_polish(rows, x, work, tolerance, associated)
         # acceptance
         if residual < best:
             best = residual
@@ -298,6 +343,25 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
         minimise(rows, law, x, soft, NEWTON_TOLERANCE, NEWTON_STEPS, COARSE)
         softness = max(HARDENING * softness, LAST_SOFTNESS)
     return max_points, best, code
+
+
+@kernel
+def sweep_and_polish(rows, impulse, work, tolerance, associated):
+    """Take Gauss-Seidel sweeps, then active-set Newton; return (natural map, its goal) [N s].
+
+    `work.rho` holds the step lengths.
+    """
+    for _ in range(SWEEPS):
+        sweep(rows, impulse, associated)
+    fill_velocity_symmetric(rows, impulse, work.velocity)
+    residual = natural_map_at(rows, impulse, work.velocity, work.rho, associated)
+    goal = tolerance * impulse_scale_at(rows, impulse, work.rho)
+    if residual > NEWTON_GOAL * goal:  # the error that sweeps leave depends on their order
+        residual = active_set_newton(
+            rows, impulse, work, residual, NEWTON_GOAL * goal, associated, False
+        )
+        goal = tolerance * impulse_scale_at(rows, impulse, work.rho)
+    return residual, goal
 
 
 @kernel

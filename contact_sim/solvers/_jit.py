@@ -2,11 +2,12 @@
 
 No fast-math: the same inputs give the same bits on every run, and NaN is never optimised away.
 
-Three decorators:
+Four decorators:
 
     kernel     called by other kernels and by Python
     entry      called by Python only; releases the GIL
     pointer    compiled once, and called by kernels through its address
+    on_demand  a pointer that is compiled when a kernel first calls it
 
 Compiled kernels are cached on disk by a hash of their module and of all modules of this package
 that it imports, of the versions of numba and NumPy, and of the processor. numba's own cache looks
@@ -17,10 +18,13 @@ anew.
 
 from __future__ import annotations
 
+import _thread
+import ctypes
 import fcntl
 import hashlib
 import os
 import re
+import threading
 import time
 import warnings
 from collections import defaultdict
@@ -256,6 +260,27 @@ def call_with_arrays(typingctx: Any, address: Any, data: Any) -> Any:
     return types.void(types.intp, data), codegen
 
 
+@intrinsic
+def call_with_rows(typingctx: Any, address: Any, rows: Any, impulse: Any, numbers: Any) -> Any:
+    """Call the function at an address with the sizes n and nc, and with the arrays of `Rows`."""
+    if any(kind.layout != 'C' for kind in (*rows.types, impulse, numbers)):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, rows, impulse, numbers = arguments
+        kinds = (*signature.args[1].types, *signature.args[2:])
+        values = *(builder.extract_value(rows, k) for k in range(len(rows.type))), impulse, numbers
+        arrays = [_array(context, builder, *pair) for pair in zip(kinds, values, strict=True)]
+        n, nc = (cgutils.unpack_tuple(builder, arrays[k].shape)[0] for k in (1, 2))
+        _call(
+            builder, address, (INT64, INT64, *len(arrays) * [NUMBERS]),
+            [n, nc, *(array.data for array in arrays)],
+        )  # fmt: skip
+        return context.get_dummy_value()
+
+    return types.void(types.intp, rows, impulse, numbers), codegen
+
+
 # Kernels, and where they are cached.
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -295,16 +320,30 @@ def _reached(modules: Iterable[str]) -> set[str]:
     return reached
 
 
-def progress(modules: Iterable[str]) -> tuple[int, int]:
-    """Return how many kernels that modules can reach are compiled or loaded, and how many exist.
+def entries_in(room: str) -> list[Any]:
+    """Return the entries in modules whose full names begin with `room`."""
+    within = room.removeprefix(f'{PACKAGE.name}.')
+    found = [
+        kernel for module, all_ in KERNELS.items() if module.startswith(within) for kernel in all_
+    ]
+    return [kernel.compiled for kernel in found if isinstance(kernel, Entry)]
+
+
+def progress(entries: Iterable[Any]) -> tuple[int, int]:
+    """Return how many of the kernels that entries run were compiled, and how many there are.
 
     Args:
-        modules: full names of modules, as in `__module__`; those of other packages count nothing.
+        entries: what `entry` returned.
     """
-    prefix = f'{PACKAGE.name}.'
-    own = [name.removeprefix(prefix) for name in modules if name.startswith(prefix)]
-    kernels = [kernel for name in _reached(own) for kernel in KERNELS.get(name, ())]
-    return sum(kernel.ready for kernel in kernels), len(kernels)
+    run: set[Kernel] = set()
+    waiting = [entry.py_func for entry in entries]
+    while waiting:
+        function = waiting.pop()
+        called = (function.__globals__.get(name) for name in function.__code__.co_names)
+        new = {kernel for kernel in called if isinstance(kernel, Kernel)} - run
+        run |= new
+        waiting += [kernel.py_func for kernel in new]
+    return sum(kernel.ready for kernel in run), len(run)
 
 
 @cache
@@ -490,9 +529,76 @@ class Pointer:
         return made
 
 
+class OnDemand(Pointer):
+    """A compiled function for code that most simulations need seldom or never.
+
+    Kernels read its address where they call it, from a place in memory of which the linker knows
+    the name. First a function of Python stands there, which compiles it and calls it.
+    """
+
+    def __init__(self, signature: Any, function: Callable[..., None]) -> None:
+        super().__init__(signature, function)
+        self.name, self.compiled = function.__name__, False
+        kinds, _ = sigutils.normalize_signature(signature)
+        self._prototype = ctypes.CFUNCTYPE(
+            None,
+            *(ctypes.c_void_p if isinstance(kind, types.CPointer) else ctypes.c_int64
+              for kind in kinds),
+        )  # fmt: skip
+        self._first = self._prototype(self._compile_and_call)
+        self._place = ctypes.c_int64(ctypes.cast(self._first, ctypes.c_void_p).value or 0)
+        symbol = f'{PACKAGE.name}_{function.__name__}'
+        ll.add_symbol(symbol, ctypes.addressof(self._place))
+        self.current_address = _value_of(symbol)
+        ON_DEMAND.append(self)
+
+    def compile(self) -> None:
+        """Compile it, or load it from disk, before a kernel needs it."""
+        self._place.value = self.address
+        self.compiled = True
+
+    def _compile_and_call(self, *arguments: int) -> None:
+        try:
+            self.compile()
+        except KeyboardInterrupt:  # an exception would end here, and the kernel go on
+            threading.Timer(AFTER_THE_CALL, _thread.interrupt_main).start()
+            self.compile()
+        self._prototype(self.address)(*arguments)
+
+
+ON_DEMAND: list[OnDemand] = []
+AFTER_THE_CALL = 0.1
+"""Wall seconds until an interruption is repeated [s]."""
+
+
+def compile_what_is_rare() -> None:
+    """Compile or load what kernels call on demand, for programs that must not wait for it."""
+    for function in ON_DEMAND:
+        function.compile()
+
+
+def _value_of(symbol: str) -> Any:
+    """Return an intrinsic without arguments: the integer at the place with that name."""
+
+    @intrinsic
+    def value(typingctx: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = builder.module.globals.get(symbol)
+            return builder.load(place or ir.GlobalVariable(builder.module, INT64, symbol))
+
+        return types.intp(), codegen
+
+    return value
+
+
 def pointer(signature: Any) -> Callable[[Callable[..., None]], Pointer]:
     """Return a decorator that makes a `Pointer` of a function with this signature."""
     return partial(Pointer, signature)
+
+
+def on_demand(signature: Any) -> Callable[[Callable[..., None]], OnDemand]:
+    """Return a decorator that makes an `OnDemand` of a function with this signature."""
+    return partial(OnDemand, signature)
 
 
 def kernel(function: Callable[..., Any]) -> Any:

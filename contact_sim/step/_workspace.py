@@ -51,7 +51,7 @@ from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import EVERYWHERE, limbs_of
-from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
+from contact_sim.solvers._jit import call_with_arrays, kernel, on_demand, pointer
 from contact_sim.step._bilateral_rows import bilateral_task
 from contact_sim.step._contact_rows import contact_branches, islands_of
 from contact_sim.step._moment_rows import moment_task
@@ -376,7 +376,7 @@ class Workspace:
         # what a simulation does not search is not compiled for it
         self.pair_search[FIRST_ON_GROUND] = len(collisions.pairs)
         if collisions.grounded:
-            self.pair_search[ON_GROUND] = find_on_ground.address
+            self.pair_search[ON_GROUND] = 1
         if collisions.pairs:
             self.pair_search[OF_BODIES] = find_between_bodies.address
 
@@ -564,34 +564,42 @@ def pool_of(data):
     )  # fmt: skip
 
 
+@on_demand(types.void(NUMBERS, INDICES, INDICES))
+def find_on_ground(numbers: Any, indices: Any, layout: Any) -> None:
+    """Detect contacts of bodies with the ground; the arrays of a step by their addresses."""
+    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+    own = (
+        integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), matrix(data, f.SOLID_SIZE),
+        matrix(data, f.SOLID_POSE), vector(data, f.SOLID_REACH), vector(data, f.SHAPES),
+        integers(data, f.SHAPE_BEGIN), matrix(data, f.GROUND_EDGES),
+    )  # fmt: skip
+    carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX)
+    detect_on_ground(
+        ground_of(data), matrix(data, f.POSE), own, integers(data, f.PAIRS), carriers,
+        near_ground(data), pool_of(data),
+    )  # fmt: skip
+
+
+on_ground_address = find_on_ground.current_address
+
+
+@kernel
+def any_near(data):
+    """Return whether contacts of bodies with the ground are to be searched."""
+    carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX)
+    return any_near_ground(ground_of(data), matrix(data, f.POSE), carriers, near_ground(data))
+
+
 @kernel
 def find_pair_contacts(data):
     """Fill the slots of the contacts of bodies, with the ground first, then with each other."""
     search = integers(data, f.PAIR_SEARCH)
     if search[ON_GROUND] != 0 or search[OF_BODIES] != 0:
         clear_pool(pool_of(data))
-    if search[ON_GROUND] != 0:
-        call_with_arrays(search[ON_GROUND], data)
+    if search[ON_GROUND] != 0 and any_near(data):
+        call_with_arrays(on_ground_address(), data)
     if search[OF_BODIES] != 0:
         call_with_arrays(search[OF_BODIES], data)
-
-
-@pointer(types.void(NUMBERS, INDICES, INDICES))
-def find_on_ground(numbers: Any, indices: Any, layout: Any) -> None:
-    """Detect contacts of bodies with the ground; the arrays of a step by their addresses."""
-    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
-    ground, near = ground_of(data), near_ground(data)
-    carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX)
-    if any_near_ground(ground, matrix(data, f.POSE), carriers, near):
-        own = (
-            integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), matrix(data, f.SOLID_SIZE),
-            matrix(data, f.SOLID_POSE), vector(data, f.SOLID_REACH), vector(data, f.SHAPES),
-            integers(data, f.SHAPE_BEGIN), matrix(data, f.GROUND_EDGES),
-        )  # fmt: skip
-        detect_on_ground(
-            ground, matrix(data, f.POSE), own, integers(data, f.PAIRS), carriers, near,
-            pool_of(data),
-        )  # fmt: skip
 
 
 @pointer(types.void(NUMBERS, INDICES, INDICES))

@@ -28,13 +28,8 @@ from contact_sim.precompile import DONE
 from contact_sim.robot._model import RobotModel
 from contact_sim.verdict import _page
 from contact_sim.verdict._decision import (
-    OF_ITSELF,
-    Margin,
-    Table,
     Verdict,
     decide,
-    is_exact,
-    margin_of,
 )
 from contact_sim.verdict._parting import Parting, parting
 from contact_sim.verdict._plan import (
@@ -51,6 +46,7 @@ from contact_sim.verdict._plan import (
     laws_in_order,
     next_run,
 )
+from contact_sim.verdict._rates import OF_ITSELF, Margin, Table, is_exact, margin_of
 from contact_sim.verdict._runner import Runner
 from contact_sim.verdict._search import (
     DISTURBANCES,

@@ -18,14 +18,12 @@ from contact_sim.compare._runs import KEPT, UNITS
 from contact_sim.contact_models.guarantees import LAWS
 from contact_sim.verdict._decision import (
     ARTEFACTS,
-    Table,
     Verdict,
     breaks,
     first_reason,
-    is_exact,
-    reference_of,
 )
 from contact_sim.verdict._plan import LOOP, OWN_DELAY, SOLVER, WITHOUT, Factor, Row
+from contact_sim.verdict._rates import Table, is_exact, reference_of
 from contact_sim.verdict._statistics import CONFIDENCE, Rate
 
 INK, GREY, LINE = '#222222', '#8a8a8a', '#dddad4'

@@ -8,7 +8,7 @@ from contact_sim.constraints import Baumgarte, FrameAnchor, JointLock, PointAnch
 from contact_sim.constraints._constraint_rows import constraint_from_dict, constraint_to_dict
 from contact_sim.errors import InvalidInput
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.simulation._simulator import resume
+from contact_sim.simulation._resuming import resume
 
 STAND = FrameAnchor('trunk', name='stand')
 

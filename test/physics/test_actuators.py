@@ -14,7 +14,7 @@ from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.dynamics._forces import effort_range, fill_effort
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.robot._actuators import holding
-from contact_sim.simulation._simulator import resume
+from contact_sim.simulation._resuming import resume
 
 H = 1e-3
 MODELS = contact_models()

@@ -10,7 +10,7 @@ from contact_sim.collision._terrain import InclinedPlane, Planes, SphereGround
 from contact_sim.contact_models import Anitescu, Lcp, Sap, Todorov
 from contact_sim.errors import InvalidInput
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.simulation._simulator import resume
+from contact_sim.simulation._resuming import resume
 from contact_sim.step import SolverStatus
 
 GRAVITY = 9.81

@@ -1,22 +1,98 @@
 """The announcement of a compilation, and its end before its time."""
 
 import logging
+import subprocess
+import sys
 import threading
+import time
+from types import SimpleNamespace
 
 import numba
+import numpy as np
 import pytest
+from numba import types
 
+from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.contact_models._ncp import Ncp
 from contact_sim.simulation import _running
-from contact_sim.solvers._jit import progress
+from contact_sim.solvers._jit import ON_DEMAND, kernel, on_demand, progress
 
 
-def test_progress_counts_kernels_that_a_module_reaches():
-    done, existing = progress(['contact_sim.arrays._views'])
-    assert existing == 2  # arrays_of, square
-    assert 0 <= done <= existing
-    assert progress(['contact_sim.arrays._views', 'someone.elses'])[1] == 2
-    assert progress([Ncp.__module__])[1] > 100
+def test_progress_counts_the_kernels_that_an_entry_runs():
+    @kernel
+    def doubled(x):
+        return 2.0 * x
+
+    @kernel
+    def tripled(x):
+        return 3.0 * x
+
+    namespace = {'doubled': doubled, 'tripled': tripled, '__name__': __name__}
+    exec('def inner(x):\n    return doubled(x)\n', namespace)
+    namespace['inner'] = kernel(namespace['inner'])
+    exec('def outer(x):\n    return inner(x) + doubled(x)\n', namespace)
+    outer = SimpleNamespace(py_func=namespace['outer'])
+    assert progress([outer]) == (0, 2)
+    assert doubled(1.0) == 2.0
+    assert progress([outer]) == (1, 2)
+    assert progress([outer, SimpleNamespace(py_func=tripled.py_func)]) == (1, 2)
+
+
+def test_every_contact_model_says_what_it_compiles():
+    for name in contact_models():
+        model = CONTACT_MODELS[name]()
+        with _running.announced(model):
+            assert progress(_running.entries_of(model))[1] > 100
+
+
+COLD = """
+import sys
+from contact_sim import Simulator, load_robot
+from contact_sim.solvers._jit import ON_DEMAND
+sim = Simulator(load_robot('go1'))
+for _ in range(60):
+    sim.step([0.0] * 12)
+    if sim.last_report.contacts.normal_force.any():
+        break
+else:
+    raise SystemExit('no contact')
+print(*sorted(one.name for one in ON_DEMAND if one.compiled))
+for _ in range(400):
+    sim.step([0.0] * 12)
+print(*sorted(one.name for one in ON_DEMAND if one.compiled))
+"""
+
+
+def test_what_few_steps_need_is_compiled_when_one_does():
+    """A robot that touches down needs neither the last solvers nor the search over its bodies."""
+    done = subprocess.run([sys.executable, '-c', COLD], capture_output=True, text=True, check=True)
+    first, last = done.stdout.splitlines()
+    assert first == ''
+    assert 'find_on_ground' in last.split()  # limp legs: its trunk is on the ground
+
+
+def test_an_interruption_while_it_compiles_is_not_lost(monkeypatch):
+    @on_demand(types.void(types.CPointer(types.double), types.intp))
+    def only_here(numbers, n):
+        for i in range(n):
+            numbers[i] = 7.0
+
+    compile_, tries = only_here.compile, []
+
+    def interrupted():
+        tries.append(1)
+        if len(tries) == 1:
+            raise KeyboardInterrupt
+        compile_()
+
+    monkeypatch.setattr(only_here, 'compile', interrupted)
+    numbers = np.zeros(3)
+    only_here._compile_and_call(numbers.ctypes.data, 2)
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(10.0)
+    assert numbers.tolist() == [7.0, 7.0, 0.0]
+    assert len(tries) == 2
+    ON_DEMAND.remove(only_here)
 
 
 def test_lines_appear_while_the_block_runs_and_end_with_it(monkeypatch):
@@ -31,16 +107,16 @@ def test_lines_appear_while_the_block_runs_and_end_with_it(monkeypatch):
     monkeypatch.setattr(_running, 'PATIENCE', 0.01)
     monkeypatch.setattr(_running, 'INTERVAL', 0.01)
     before = set(threading.enumerate())
-    with _running.announced(Ncp.__module__):
+    with _running.announced(Ncp()):
         (watch,) = set(threading.enumerate()) - before
         assert two.wait(60.0)
     watch.join(10.0)
     assert not watch.is_alive()
-    assert all(' of about ' in line for line in lines)
+    assert all(' of ' in line for line in lines)
 
 
 def test_a_fast_start_is_silent(caplog):
-    with caplog.at_level(logging.WARNING), _running.announced(Ncp.__module__):
+    with caplog.at_level(logging.WARNING), _running.announced(Ncp()):
         pass
     assert not caplog.messages
 

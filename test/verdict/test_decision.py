@@ -11,7 +11,7 @@ from contact_sim.campaign import Trial
 from contact_sim.campaign._trial import failed_row
 from contact_sim.contact_models import contact_models
 from contact_sim.verdict import _page
-from contact_sim.verdict._decision import Table, breaks, decide, margin_of
+from contact_sim.verdict._decision import breaks, decide
 from contact_sim.verdict._plan import (
     LOOP,
     OWN_DELAY,
@@ -22,6 +22,7 @@ from contact_sim.verdict._plan import (
     laws_in_order,
     next_run,
 )
+from contact_sim.verdict._rates import Table, margin_of
 
 NOMINAL = Trial('stance')
 FACTORS = factors_of(NOMINAL, 13.0, 0.8)

@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 
 from contact_sim import Simulator, load_robot
 from contact_sim.errors import InvalidInput
-from contact_sim.simulation._simulator import resume
+from contact_sim.simulation._resuming import resume
 
 STEP = SECOND // 1000
 ROBOT = load_robot('go1')
