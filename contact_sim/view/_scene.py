@@ -531,9 +531,9 @@ class LineLayer:
         self._node.colors = np.array(rgb(colour), dtype=np.uint8)
 
 
-PLANE_COLOUR: Colour = (0.47, 0.53, 0.58, 1.0)
+PLANE_COLOUR: Colour = (0.42, 0.48, 0.53, 1.0)
 """Darker than most robots, which are light grey, and bluish, as forces and normals are not."""
-CELL_COLOUR, SECTION_COLOUR = (134, 149, 162), (160, 174, 186)
+CELL_COLOUR, SECTION_COLOUR = (122, 137, 150), (150, 164, 176)
 """Of the lines on a plane, 0 to 255."""
 GROUND_COLOUR: Colour = (0.40, 0.46, 0.51, 1.0)
 """Of other ground, which is lit."""
