@@ -535,7 +535,7 @@ PLANE_COLOUR: Colour = (0.42, 0.48, 0.53, 1.0)
 """Darker than most robots, which are light grey, and bluish, as forces and normals are not."""
 CELL_COLOUR, SECTION_COLOUR = (122, 137, 150), (150, 164, 176)
 """Of the lines on a plane, 0 to 255."""
-GROUND_COLOUR: Colour = (0.40, 0.46, 0.51, 1.0)
+GROUND_COLOUR: Colour = (0.28, 0.33, 0.37, 1.0)
 """Of other ground, which is lit."""
 SHADOW_OPACITY = 0.45
 """Of shadows on a plane."""
@@ -554,11 +554,11 @@ def add_ground(scene: viser.SceneApi, path: str, ground: Terrain) -> None:
             plane_color=rgb(PLANE_COLOUR), plane_opacity=1.0, fade_distance=FADE,
             shadow_opacity=SHADOW_OPACITY, wxyz=xyzw[[3, 0, 1, 2]], position=offset * normal,
         )  # fmt: skip
-    else:
+    else:  # it would shade itself in stripes: the map of the shadow is too coarse for it
         shape = ground_surface(ground)
         scene.add_mesh_simple(
             f'{path}/surface', shape.vertices, shape.triangles, color=rgb(GROUND_COLOUR),
-            flat_shading=True, side='double',
+            flat_shading=True, side='double', cast_shadow=False,
         )  # fmt: skip
     for k, region in enumerate(ground.regions):
         border = LineLayer(scene, f'{path}/region {k}', COLOURS['region'], BORDER_WIDTH)

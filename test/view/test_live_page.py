@@ -33,6 +33,7 @@ def served(free_port):
     sim.contact_model = 'ncp'
     session = LiveSession(sim, paused=True)
     server = page_server('localhost', free_port, NAME)
+    server.scene.configure_default_lights(cast_shadow=False)  # the processor draws
     ended = threading.Event()
     page = Page(server, session)
     drawing = threading.Thread(target=page.run, args=(lambda: not ended.is_set(),))

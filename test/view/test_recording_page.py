@@ -49,6 +49,7 @@ def opened(run):
     """Return the page of the run beside another model, and where it is in it."""
     playback = Playback(Recording(run[0]), 'todorov')
     with quiet_server() as server:
+        server.scene.configure_default_lights(cast_shadow=False)  # the processor draws
         yield RecordingPage(server, playback), playback, server
     playback.close()
 

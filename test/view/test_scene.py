@@ -287,6 +287,7 @@ def test_grounds_have_their_real_shape(name, server):
         assert plane.infinite_grid  # however far the robot walks
         return
     surface = node(server, '/scene/ground/surface')
+    assert (surface.cast_shadow, surface.receive_shadow) == (False, True)
     corners = surface.vertices[surface.faces].astype(float).reshape(-1, 3)
     assert ground.signed_distance(corners) == pytest.approx(np.zeros(len(corners)), abs=1e-6)
 
