@@ -51,7 +51,7 @@ from contact_sim.drawing._step_shapes import (
     push_arrows,
     turned_to,
 )
-from contact_sim.errors import UnknownName, summary
+from contact_sim.errors import InvalidInput, UnknownName, summary
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import parts_of
@@ -575,8 +575,10 @@ def smooth(surface: Surface) -> Surface:
 
     viser shades across the corners that triangles share.
     """
-    import trimesh  # viser needs it
-
+    try:
+        import trimesh
+    except ImportError as error:
+        raise InvalidInput("trimesh is not installed: pip install 'contact_sim[view]'") from error
     mesh = trimesh.Trimesh(surface.vertices, surface.triangles)
     parts = trimesh.graph.smooth_shade(mesh, CREASE, facet_minarea=None)
     return Surface(np.array(parts.vertices), np.array(parts.faces))
