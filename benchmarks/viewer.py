@@ -80,7 +80,7 @@ def measured(robot: str, case: Case, seconds: float) -> list[float]:
     sim = Simulator(load_robot(robot))
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(quiet_server())
-        session = LiveSession(sim, speed=case.speed)
+        session = LiveSession(sim, speed=case.speed, waits=False)
         stack.callback(session.close)
         if 'trot' in session.offers.controllers:
             session.set_controller('trot')

@@ -135,7 +135,7 @@ def keep_drawing(
     called with whether a browser has the page open.
     """
     draw(0.0)
-    last = None
+    last, due = None, 0.0
     while wanted():
         begin = time.perf_counter()
         watched = bool(server.get_clients())
@@ -143,8 +143,9 @@ def keep_drawing(
         if watched:
             draw(0.0 if last is None else begin - last)
             last = begin
-            spent = time.perf_counter() - begin
-            time.sleep(max(PERIOD - spent, spent))
+            now = time.perf_counter()
+            due = max(due + PERIOD, 2.0 * now - begin)
+            time.sleep(due - now)
         else:
             last = None
             time.sleep(IDLE_PERIOD)
@@ -169,7 +170,7 @@ class Panel:
                 for name, option in OPTIONS.items():
                     add_option(self._inputs, name, option)
             if capabilities.terrains:
-                with gui.add_folder('terrain'):
+                with gui.add_folder('another terrain'):
                     add_terrain_section(self._inputs)
         if len(capabilities.controllers) > 1:
             with tabs.add_tab('control'):

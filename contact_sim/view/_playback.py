@@ -331,7 +331,7 @@ class RecordingPanel:
                 models = (NO_MODEL, *contact_models())
                 model = gui.add_dropdown('model', models, initial_value=now)
                 self.side_by_side = gui.add_checkbox('side by side', side_by_side)
-        with tabs.add_tab('numbers'):
+        with tabs.add_tab('this step'):
             self._numbers = gui.add_markdown('')
         self._plots_tab = tabs.add_tab('plots')
         with self._plots_tab:

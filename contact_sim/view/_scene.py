@@ -51,7 +51,7 @@ from contact_sim.drawing._step_shapes import (
     push_arrows,
     turned_to,
 )
-from contact_sim.errors import UnknownName, summary
+from contact_sim.errors import InvalidInput, UnknownName, summary
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import parts_of
@@ -531,11 +531,11 @@ class LineLayer:
         self._node.colors = np.array(rgb(colour), dtype=np.uint8)
 
 
-PLANE_COLOUR: Colour = (0.47, 0.53, 0.58, 1.0)
+PLANE_COLOUR: Colour = (0.42, 0.48, 0.53, 1.0)
 """Darker than most robots, which are light grey, and bluish, as forces and normals are not."""
-CELL_COLOUR, SECTION_COLOUR = (134, 149, 162), (160, 174, 186)
+CELL_COLOUR, SECTION_COLOUR = (122, 137, 150), (150, 164, 176)
 """Of the lines on a plane, 0 to 255."""
-GROUND_COLOUR: Colour = (0.40, 0.46, 0.51, 1.0)
+GROUND_COLOUR: Colour = (0.28, 0.33, 0.37, 1.0)
 """Of other ground, which is lit."""
 SHADOW_OPACITY = 0.45
 """Of shadows on a plane."""
@@ -554,11 +554,11 @@ def add_ground(scene: viser.SceneApi, path: str, ground: Terrain) -> None:
             plane_color=rgb(PLANE_COLOUR), plane_opacity=1.0, fade_distance=FADE,
             shadow_opacity=SHADOW_OPACITY, wxyz=xyzw[[3, 0, 1, 2]], position=offset * normal,
         )  # fmt: skip
-    else:
+    else:  # it would shade itself in stripes: the map of the shadow is too coarse for it
         shape = ground_surface(ground)
         scene.add_mesh_simple(
             f'{path}/surface', shape.vertices, shape.triangles, color=rgb(GROUND_COLOUR),
-            flat_shading=True, side='double',
+            flat_shading=True, side='double', cast_shadow=False,
         )  # fmt: skip
     for k, region in enumerate(ground.regions):
         border = LineLayer(scene, f'{path}/region {k}', COLOURS['region'], BORDER_WIDTH)
@@ -575,8 +575,10 @@ def smooth(surface: Surface) -> Surface:
 
     viser shades across the corners that triangles share.
     """
-    import trimesh  # viser needs it
-
+    try:
+        import trimesh
+    except ImportError as error:
+        raise InvalidInput("trimesh is not installed: pip install 'contact_sim[view]'") from error
     mesh = trimesh.Trimesh(surface.vertices, surface.triangles)
     parts = trimesh.graph.smooth_shade(mesh, CREASE, facet_minarea=None)
     return Surface(np.array(parts.vertices), np.array(parts.faces))

@@ -83,6 +83,11 @@ class PageClient:
         """Let go of a gizmo."""
         self._send(_messages.TransformControlsDragEndMessage(gizmo))
 
+    def click_scene(self, origin: Any, direction: Any) -> None:
+        """Click at the scene: what a ray of the page meets, from `origin` [m], (3,)."""
+        ray = [tuple(float(x) for x in vector) for vector in (origin, direction)]
+        self._send(_messages.ScenePointerMessage('click', ray[0], ray[1], ((0.5, 0.5),), None))
+
     def uuid_of(self, label: str) -> str:
         """Return the identifier of an input."""
         found = [uuid for uuid, name in self._labels.items() if name == label]

@@ -1,5 +1,6 @@
 """The live page in a headless Chromium: what somebody clicks happens in the simulation."""
 
+import re
 import threading
 
 import numpy as np
@@ -16,6 +17,10 @@ NAME = 'quadruped'
 PLOTS = """() => Object.values(window.__viserTestpoints?.uplots ?? {}).map(({chart}) =>
     [Array.from(chart.data[0]), chart.scales.x, chart.scales.y, chart.data.length])"""
 """What a page knows of its plots: times, axes, number of series."""
+AXES = """() => Object.values(window.__viserTestpoints?.uplots ?? {}).flatMap(({chart}) =>
+    chart.axes.map((axis) => (axis._values ?? []).filter((text) => text !== null)))"""
+"""The numbers at the axes of its plots."""
+TABS = ['run', 'control', 'push', 'plots', 'layers']
 
 
 @pytest.fixture
@@ -28,6 +33,7 @@ def served(free_port):
     sim.contact_model = 'ncp'
     session = LiveSession(sim, paused=True)
     server = page_server('localhost', free_port, NAME)
+    server.scene.configure_default_lights(cast_shadow=False)  # the processor draws
     ended = threading.Event()
     page = Page(server, session)
     drawing = threading.Thread(target=page.run, args=(lambda: not ended.is_set(),))
@@ -65,6 +71,8 @@ def test_clicks_in_the_page_change_the_running_simulation(browser_page, served):
     page.set_default_timeout(PATIENCE)
     page.goto(address)
 
+    page.get_by_role('tab').first.wait_for()
+    assert page.get_by_role('tab').all_inner_texts() == TABS
     input_of(page, 'contact model').click()
     page.get_by_role('option', name='sap', exact=True).click()
     wait_for(page, lambda: sim.contact_model == 'sap')
@@ -91,8 +99,25 @@ def test_clicks_in_the_page_change_the_running_simulation(browser_page, served):
     input_of(page, 'restitution [-]').press('Enter')
     page.get_by_role('button', name='resume', exact=True).click()
     wait_for(page, lambda: sim.time > 0.2)
-    page.get_by_text('judge', exact=True).first.click()
+    page.get_by_role('tab', name='plots').click()
     wait_for(page, lambda: sum(plot_is_filled(*plot) for plot in page.evaluate(PLOTS)) == 4)
+    labels = [label for axis in page.evaluate(AXES) for label in axis]
+    assert len(labels) > 16
+    assert [
+        label for label in labels if not re.fullmatch(r'0|-?[1-9]\d{0,2}(,\d{3})*', label)
+    ] == []
+    assert '--' not in ''.join(page.locator('.u-legend').all_inner_texts())
+    box = page.locator('.u-over').first.bounding_box()
+    page.mouse.move(box['x'] + 0.4 * box['width'], box['y'] + 20)
+    page.mouse.down()
+    page.mouse.move(box['x'] + 0.8 * box['width'], box['y'] + 20, steps=4)
+    page.mouse.up()
+    number = sim.step_count
+    wait_for(page, lambda: sim.step_count > number + 500)  # the plots have moved on
+    zoomed = page.evaluate(PLOTS)[0][1]
+    assert (zoomed['min'], zoomed['max']) == pytest.approx((-18.0, -6.0), abs=1.0)
+    page.locator('.u-over').first.dblclick()
+    wait_for(page, lambda: page.evaluate(PLOTS)[0][1]['min'] == pytest.approx(-30.0))
     page.get_by_text('run', exact=True).first.click()
     page.get_by_role('button', name='pause', exact=True).click()
     wait_for(page, lambda: session.settings().paused)

@@ -53,6 +53,7 @@ def live(opened, soon):
     session.set_restitution(0.0)
     session.set_shadows([])
     session.set_speed(0.5)
+    session.set_waiting(True)
     session.set_velocity(0.0, 0.0, 0.0)
     session.set_controller('hold')
     session.set_time_step(1e-3)
@@ -84,6 +85,7 @@ def soon():
         ('restitution [-]', 0.4, 'restitution', 0.4),
         ('time step [ms]', 0.5, 'time_step', 5e-4),
         ('speed', 0.25, 'speed', 0.25),
+        ('wait without a browser', False, 'waits', False),
         ('pose', 'crouching', 'pose', 'crouching'),
         ('lcp', True, 'shadows', ('lcp',)),
         ('controller', 'squat', 'controller', 'squat'),
@@ -121,6 +123,44 @@ def test_inputs_follow_what_others_set(live, soon):
     session.set_shadows([])
     soon(lambda: client.value('sap') is False)
     assert session.settings().contact_model == 'anitescu'
+
+
+def test_one_button_is_primary(live):
+    client = live[2]
+    buttons = [made for made in client.inputs.values() if '_icon_html' in made]
+    assert len(buttons) == 6
+    assert [made['label'] for made in buttons if made['color'] is None] == ['resume']
+
+
+def test_another_terrain_is_drawn(live, opened, soon):
+    sim, session, client = live
+    page, plane = opened[3], sim.terrain
+    client.set('terrain', 'stairs')
+    client.set('difficulty [-]', 0.2)
+    client.click('change terrain')
+    soon(lambda: sim.terrain is not plane)
+    scene = page._server.scene
+    soon(lambda: scene.get_handle_by_name('/scene/ground/surface') is not None)
+    assert scene.get_handle_by_name('/scene/ground/plane') is None
+    session.set_terrain('plane')
+    soon(lambda: scene.get_handle_by_name('/scene/ground/plane') is not None)
+    assert client.notes == []
+
+
+def test_a_click_at_an_arrow_shows_the_numbers(live, opened, soon):
+    sim, session, client = live
+    page = opened[3]
+    session.set_terrain('plane')
+    session.step(20)
+    foot = sim.last_report.contacts.position[0]
+    soon(lambda: page._drawn is session._run.newest[0])
+    for where, shown in ((foot + [0.3, 0.0, 0.3], False), (foot + [0.0, 0.0, 0.1], True)):
+        offset = page._scene.offset
+        client.click_scene(offset + where + [0.0, -3.0, 0.0], [0.0, 1.0, 0.0])
+        soon(lambda wanted=shown: client.value('numbers') is wanted)
+    soon(lambda: page._scene.visible['numbers'])
+    client.set('numbers', False)
+    soon(lambda: not page._scene.visible['numbers'])
 
 
 def test_the_speed_from_before_comes_back(live, soon):

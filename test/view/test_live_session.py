@@ -1,6 +1,7 @@
 """The session of the live page: what each command does to the simulation."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
@@ -53,6 +54,76 @@ def wait_until(true, seconds=20.0):
     while not true():
         assert time.monotonic() < end
         time.sleep(0.002)
+
+
+def test_time_stands_still_while_nobody_looks(open_session):
+    keep_drawing = pytest.importorskip('contact_sim.view._page').keep_drawing
+    sim = Simulator(ball(mass=2.0))
+    session = open_session(sim, paused=False)
+    wait_until(lambda: sim.step_count > 10)  # a session without a page never waits
+    server = SimpleNamespace(get_clients=dict)
+    looks = iter([True, False])
+    keep_drawing(server, lambda seconds: None, lambda: next(looks), session.watch)
+    session.set_friction(0.7)
+    number = sim.step_count
+    time.sleep(0.1)
+    assert sim.step_count == number
+    session.step(3)
+    session.resume()
+    assert sim.step_count == number + 3
+    session.set_waiting(False)
+    assert not session.settings().waits
+    wait_until(lambda: sim.step_count > number + 10)
+    session.set_waiting(True)
+    server.get_clients = lambda: {0: None}
+    looks = iter([True, False])
+    keep_drawing(server, lambda seconds: None, lambda: next(looks), session.watch)
+    number = sim.step_count
+    wait_until(lambda: sim.step_count > number + 10)
+
+
+@pytest.mark.parametrize(('cost', 'pictures'), [(1e-3, 60), (8e-3, 60), (20e-3, 25)])
+def test_sixty_pictures_per_second_where_they_take_less_than_half_of_the_time(
+    monkeypatch, cost, pictures
+):
+    keep_drawing = pytest.importorskip('contact_sim.view._page').keep_drawing
+    clock = [0.0]
+
+    def spend(seconds):
+        clock[0] += seconds
+
+    fake = SimpleNamespace(perf_counter=lambda: clock[0], sleep=spend)
+    monkeypatch.setattr('contact_sim.view._page.time', fake)
+    drawn = []
+
+    def draw(seconds):
+        drawn.append(seconds)
+        spend(cost)
+
+    server = SimpleNamespace(get_clients=lambda: {0: None})
+    keep_drawing(server, draw, lambda: clock[0] < 10.0)
+    assert len(drawn) / 10.0 == pytest.approx(pictures, abs=0.5)
+
+
+def test_another_terrain_and_back(standing):
+    session, sim = standing
+    session.step(5)
+    session.set_terrain('stairs', 0.3)
+    stairs = session.latest() and session.ground
+    assert stairs is sim.terrain
+    assert sim.time == 0.0
+    distance = stairs.signed_distance(sim.last_report.contacts.position)
+    assert np.abs(distance).max() < 1e-3
+    session.step(2)
+    for terrain, difficulty, error in (('stars', 0.3, UnknownName), ('rough', 7.0, InvalidInput)):
+        with pytest.raises(error):
+            session.set_terrain(terrain, difficulty)
+        assert sim.terrain is stairs
+    assert sim.step_count == 2
+    session.set_terrain('plane')
+    assert session.latest().report.time == 0.0
+    assert session.ground is sim.terrain is not stairs
+    assert set(session.capabilities.terrains) == set(contact_sim.terrains())
 
 
 def test_steps_are_counted_and_time_stands_still_after_them(standing):

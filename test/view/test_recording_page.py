@@ -49,6 +49,7 @@ def opened(run):
     """Return the page of the run beside another model, and where it is in it."""
     playback = Playback(Recording(run[0]), 'todorov')
     with quiet_server() as server:
+        server.scene.configure_default_lights(cast_shadow=False)  # the processor draws
         yield RecordingPage(server, playback), playback, server
     playback.close()
 
@@ -162,6 +163,10 @@ def test_what_a_panel_says_of_a_step(run, opened):
     expected = [np.linalg.norm(report.contacts.force[0]) for report in run[1][1:]]
     np.testing.assert_allclose(force_plot[1], expected, rtol=1e-14)
     assert np.flatnonzero(force_plot[-1] == force_plot[-1].max()).tolist() == [179]
+    assert [handle.title for handle, _ in plots] == [
+        'force on the feet [N]', 'residuals, powers of 10', 'energy since the beginning [mJ]',
+    ]  # fmt: skip
+    assert 10.0 <= np.abs(plots[2][1][1:]).max() < 1e4
     for handle, _ in plots:
         assert np.isfinite(handle.data).all()
 
@@ -182,7 +187,7 @@ def test_the_time_line_in_a_browser(run, opened, browser_page):
             box.press('Enter')
             browser_page.get_by_text(f'step {k} of 400').wait_for()
             shown_is(drawn[-1], run[1][k])
-        browser_page.get_by_role('button', name='step forth').click()
+        browser_page.get_by_role('button', name='step forward').click()
         browser_page.get_by_text('step 18 of 400').wait_for()
         shown_is(drawn[-1], run[1][18])
         browser_page.get_by_role('button', name='next event').click()

@@ -8,6 +8,7 @@ from terrains import GROUNDS
 from contact_sim import Simulator, joined, load_robot, loose_ball, loose_box, robots
 from contact_sim.collision._terrain import InclinedPlane, as_terrain
 from contact_sim.constraints import PointAnchor
+from contact_sim.drawing._body_meshes import box, cylinder
 from contact_sim.errors import UnknownName
 from contact_sim.robot._catalogue import textbook_systems
 from contact_sim.terrain import TerrainGenerator
@@ -19,6 +20,7 @@ from contact_sim.view._scene import (  # noqa: E402
     LAYERS,
     TRAIL_TIME,
     Scene,
+    smooth,
 )
 
 NEWTON = 0.01
@@ -68,6 +70,9 @@ def test_every_robot_is_shown_and_then_only_moved(name, server, monkeypatch):
         sim.step(np.zeros(robot.n_joints))
         scene.show(sim.last_report)
     assert set(server.scene._handle_from_node_name) == known
+    for name in known:
+        if '/meshes/' in name:
+            assert not node(server, name).flat_shading
     kinds = {type(message).__name__ for message in sent}
     assert kinds <= {'SceneNodeUpdateMessage', 'SetPositionMessage', 'SetOrientationMessage'}
     updated = {key for message in sent for key in getattr(message, 'updates', {})}
@@ -110,9 +115,49 @@ def test_the_force_on_a_ball_at_rest_is_its_weight(server):
     assert forces.points[0, 0] == pytest.approx([*sim.q[:2], 0.0], abs=1e-5)
     assert along(normals) == pytest.approx(np.array([[0.0, 0.0, 0.05]]))
     assert len(node(server, '/scene/slip/slip').points) == 0
-    centre = node(server, '/scene/centre_of_mass/0')
-    assert centre.position == pytest.approx(sim.q[:3])
-    assert node(server, '/scene/centre_of_mass/0 below').position == pytest.approx([0, 0, 0])
+    assert forces.shaft_radius < 0.003  # those of RViz have 0.005
+    centre, below = node(server, '/scene/centre_of_mass/balls').batched_positions
+    assert centre == pytest.approx(sim.q[:3], abs=1e-6)
+    assert below == pytest.approx([0, 0, 0], abs=1e-6)
+
+
+def test_arrows_have_their_numbers_and_a_click_finds_them(server):
+    robot, sim = resting_ball()
+    scene = Scene(server, robot, sim.terrain)
+    scene.offset = np.array([3.0, 0.0, 0.0])
+    scene.show(sim.last_report, {'ball': np.array([0.0, 30.0, 0.0, 0.0, 0.0, 0.0])})
+    assert server.scene.get_handle_by_name('/scene/numbers/0') is None
+    scene.visible['numbers'] = True
+    force, push = (node(server, f'/scene/numbers/{k}') for k in range(2))
+    weight = robot.total_mass * 9.81
+    assert (force.text, push.text) == (f'{weight:.3g} N', '30 N')
+    assert force.position == pytest.approx([0.0, 0.0, NEWTON * weight], abs=1e-5)
+    assert push.position == pytest.approx(sim.q[:3], abs=1e-6)
+    at_arrow = np.array([3.0, 0.0, 0.5 * NEWTON * weight])
+    for beside, hit in ((0.0, True), (0.01, True), (0.04, False)):
+        eye = at_arrow + [0.0, -2.0, 0.0]
+        assert scene.is_at_arrow(eye, at_arrow + [beside, 0.0, 0.0] - eye) is hit
+        assert scene.is_at_arrow(eye, eye - at_arrow) is False  # behind the camera
+    sim.reset(q=sim.q + np.eye(7)[2])
+    scene.show(sim.last_report)
+    assert not force.visible
+    assert not push.visible
+
+
+def test_round_shapes_are_smooth_and_edges_stay():
+    sides = 24
+    corner, edge = smooth(box((0.2, 0.3, 0.4))), smooth(cylinder(0.1, 0.5))
+    assert len(corner.vertices) == 24  # each corner of its own for three faces
+    assert len(edge.vertices) == 4 * sides + 2  # one ring for a cap, one for the side
+    for shape, whole in ((corner, box((0.2, 0.3, 0.4))), (edge, cylinder(0.1, 0.5))):
+        assert len(shape.triangles) == len(whole.triangles)
+        assert volume(shape) == pytest.approx(volume(whole), rel=1e-9)
+
+
+def volume(surface):
+    """Return the volume inside of a surface, positive if its triangles look outside [m³]."""
+    a, b, c = np.moveaxis(surface.vertices[surface.triangles], 1, 0)
+    return np.sum(np.cross(a, b) * c) / 6.0
 
 
 def test_cones_have_the_friction_of_the_contact_and_vanish_with_it(server):
@@ -217,8 +262,8 @@ def test_several_robots_and_loose_bodies_that_touch(server):
     # the ball on the box, and both on the ground
     assert np.abs(along(pairs))[:, 2].sum() == pytest.approx(NEWTON * 9.0 * 9.81, abs=1e-4)
     assert np.abs(pairs.points[:, 0] - [0.0, 0.0, 0.2]).max(axis=1).min() < 1e-3
-    centres = [node(server, f'/scene/centre_of_mass/{k}').position for k in range(2)]
-    assert np.array(centres) == pytest.approx(np.array([sim.q[:3], sim.q[7:10]]))
+    centres = node(server, '/scene/centre_of_mass/balls').batched_positions[::2]
+    assert centres == pytest.approx(np.array([sim.q[:3], sim.q[7:10]]), abs=1e-6)
 
 
 STAIRS = {'step_height_range': [0.05, 0.1], 'step_width': 0.3}
@@ -239,8 +284,10 @@ def test_grounds_have_their_real_shape(name, server):
         points = plane.position + np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]]) @ axes.T
         assert ground.signed_distance(points) == pytest.approx(np.zeros(3), abs=1e-12)
         assert axes[:, 2] == pytest.approx(ground.normals(points)[0])
+        assert plane.infinite_grid  # however far the robot walks
         return
     surface = node(server, '/scene/ground/surface')
+    assert (surface.cast_shadow, surface.receive_shadow) == (False, True)
     corners = surface.vertices[surface.faces].astype(float).reshape(-1, 3)
     assert ground.signed_distance(corners) == pytest.approx(np.zeros(len(corners)), abs=1e-6)
 
@@ -249,7 +296,7 @@ def test_layers_are_hidden_and_come_back_as_they_are_now(server, monkeypatch):
     robot, sim = resting_ball()
     scene = Scene(server, robot, sim.terrain)
     scene.show(sim.last_report)
-    assert dict(scene.visible) == dict.fromkeys(LAYERS, True)
+    assert dict(scene.visible) == dict.fromkeys(LAYERS, True) | {'numbers': False}
     scene.visible['forces'] = scene.visible['meshes'] = False
     sent = messages_of(server, monkeypatch)
     sim.reset(q=sim.q + np.eye(7)[2])

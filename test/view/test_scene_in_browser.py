@@ -6,6 +6,7 @@ import pytest
 from robots import stand
 
 from contact_sim import Simulator, load_robot
+from contact_sim.drawing._body_meshes import DEFAULT_COLOUR
 
 pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
@@ -40,9 +41,22 @@ def is_blue(colour):
     return blue > max(red, green) + 60.0
 
 
-def is_grey(colour):
-    """Return whether a colour is that of the ground and of its lines: light, and no colour."""
-    return np.ptp(colour) < 8.0 and colour.min() > 120.0
+def is_ground(colour):
+    """Return whether a colour is that of the ground or of its lines, in light or shadow."""
+    red, green, blue = colour
+    return red < green < blue < red + 40.0 and blue < 190.0
+
+
+def shaded_pixels(picture, bright):
+    """Return how many pixels are the same colour in both, but darker in the first."""
+    share = picture / np.maximum(bright, 1.0)
+    return np.sum((share.max(axis=2) < 0.8) & (np.ptp(share, axis=2) < 0.06))
+
+
+def centre_of_mass(sim):
+    """Return the centre of mass by Pinocchio [m], (3,)."""
+    model = sim.robot.pinocchio_model
+    return pin.centerOfMass(model, model.createData(), sim.q)
 
 
 def standing():
@@ -77,12 +91,16 @@ def test_robot_forces_and_ground_are_where_they_belong(browser_page):
             before = look()
         scene.visible['meshes'] = False
         without = look()
-    trunk, foot = sim.q[:3], report.contacts.position[0]
+    foot, trunk = report.contacts.position[0], centre_of_mass(sim)
     beside = [foot[0] + 0.25, foot[1] + 0.03, 0.0]
     middle = foot + 0.5 * 0.01 * report.contacts.force[0]
     assert is_blue(patch(before, camera, trunk))
-    assert is_grey(patch(without, camera, trunk))  # the ground behind it
+    red, green, blue = patch(without, camera, trunk)
+    assert min(green, blue) > red + 60.0  # the centre of mass, which the trunk hides
     for picture in (before, without):
-        assert is_grey(patch(picture, camera, beside))
+        assert is_ground(patch(picture, camera, beside))
+    assert shaded_pixels(before, without) > 1000  # the ground under the robot
+    robot_grey = 255.0 * np.array(DEFAULT_COLOUR[:3])  # as most robots are
+    assert np.abs(patch(without, camera, beside) - robot_grey).min() > 40.0
     assert is_blue(patch(without, camera, middle))  # the force on the foot, seen without the leg
     assert before[3, 3] == pytest.approx([SKY] * 3, abs=3.0)
