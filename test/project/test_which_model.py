@@ -1,5 +1,6 @@
-"""docs/which_model.md tells what benchmarks/model_prices.py measures."""
+"""docs/which_model.md and docs/compare.png tell what benchmarks/model_prices.py measures."""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import contact_sim
 from contact_sim import contact_models
+from contact_sim.compare import compare, scenario_of
 from contact_sim.contact_models.guarantees import LIFTS_OFF, MAY_BREAK
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,6 +71,43 @@ def test_the_prices_are_those_of_broken_laws(model, told):
     assert (row['energy'] is None) == (model in (*SOFT, 'null_space'))
     assert np.isfinite(row['way'])
 
+
+# -------------------------------------------------------------------- the figure
+
+
+@pytest.fixture(scope='module')
+def drawn():
+    """Numbers of docs/compare.png by model, which the picture carries as its description."""
+    image = pytest.importorskip('PIL.Image', reason='needs Pillow')
+    with image.open(ROOT / 'docs' / 'compare.png') as picture:
+        document = json.loads(picture.text['Description'])
+    assert (document['robot'], document['scenario']['name']) == ('go1', 'slide')
+    return {row['model']: row for row in document['runs']}
+
+
+def test_the_figure_and_the_table_are_of_one_run(drawn, told):
+    """Stopping distances and times, as the page prints them; both are written by one command."""
+    assert tuple(drawn) == contact_models()
+    steps = dict(re.findall(r'^\| `(\w+)` \| ([\d.]+) \| [\d.]+ \|', PAGE, re.MULTILINE))
+    for model, row in drawn.items():
+        way = row['headline'] / row['expected'] - 1.0
+        assert way == pytest.approx(told[model]['way'], abs=5.1e-5), model
+        ratio = row['step_time'] / drawn['ncp']['step_time']
+        printed = round(ratio, 2 if ratio < 9.995 else 1)
+        assert printed == pytest.approx(float(steps[model])), model
+
+
+def test_the_figure_shows_what_a_run_finds_today(drawn):
+    scenario = scenario_of('slide')
+    for run in compare(contact_sim.load_robot('go1'), scenario):
+        row = drawn[run.model]
+        assert row['headline'] == pytest.approx(run.headline(scenario), rel=1e-3, abs=1e-6)
+        assert row['broken'].split() == [law for law, broken in run.broken.items() if broken]
+        for law in row['broken'].split():
+            assert row[law] == pytest.approx(run.laws[law], rel=0.05), (run.model, law)
+
+
+# -------------------------------------------------------------------- impacts
 
 IMPACTS = re.findall(
     r'^\| `(ncp|sap: [\w, ]+)` \| ([\d.]+) \| ([\d.]+) to ([\d.]+) \| ([\d.]+) \|$',
