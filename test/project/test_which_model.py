@@ -135,3 +135,21 @@ def test_only_lagged_takes_more_friction_than_there_is():
     assert len(IMPACTS) == 10
     for (law, _), most in from_table.items():
         assert (most > 1.005) == (law == 'sap: lagged')
+
+
+def test_measured_tosses_tell_lagged_from_the_other_forms(monkeypatch):
+    """The page has the figures of all tosses; here are six of them, which are in the tests."""
+    monkeypatch.syspath_prepend(str(ROOT / 'benchmarks'))
+    from impact_friction import LAWS, toss_errors
+
+    row = re.search(r'\| `ncp` \| (`sap: .*) \|\n  \|[-:|]+\n  \| ([\d. |]+) \|\n', PAGE)
+    names = ['ncp', *(name.strip('` ') for name in row.group(1).split('|'))]
+    told = dict(zip(names, map(float, row.group(2).split('|')), strict=True))
+    assert tuple(told) == LAWS
+    reality = (ROOT / 'docs' / 'reality.md').read_text(encoding='utf-8')
+    drake = re.search(r'^\| \*Drake\* as `drake`, its defaults \|.*$', reality, re.M).group(0)
+    assert told['sap: lagged'] == float(drake.split('|')[5])
+    found = toss_errors(ROOT / 'test' / 'reality' / 'data' / 'contact_nets')
+    for errors in (told, found):
+        others = [errors[name] for name in ('ncp', 'sap: similar', 'sap: sap')]
+        assert errors['sap: lagged'] > 3.0 * max(others)
