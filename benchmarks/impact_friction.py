@@ -99,7 +99,8 @@ def landing(name: str, h: float, robot: contact_sim.RobotModel) -> Any:
 def toss_errors(folder: Path) -> dict[str, float]:
     """Return the mean error of the position under every law [% of the edge]."""
     experiment = TossExperiment(read_tosses(folder))
-    held_out = split(len(experiment), min(TRAINING, len(experiment) - 1))[1]
+    count = len(experiment)
+    held_out = split(count, TRAINING)[1] if count > TRAINING else range(count)
     position = [measure.name for measure in experiment.measures].index('position')
     means = {}
     for name in LAWS:

@@ -1,7 +1,8 @@
 """Pictures of the docs carry their numbers, and the page beside each tells the same.
 
-`python -m contact_sim.compare`, `python -m contact_sim.verdict` and benchmarks/judge_engines.py
-write them into the text `Description` of the PNG. docs/compare.png: test_which_model.py.
+The commands `compare`, `verdict` and `reality` and benchmarks/judge_engines.py write them into
+the text `Description` of the PNG. docs/compare.png: test_which_model.py; docs/artefacts:
+test_artefacts.py.
 """
 
 import json
@@ -54,3 +55,20 @@ def test_the_page_of_the_verdict_tells_what_its_figure_shows():
     laws = ' and '.join(f'`{name}`' for name, *_ in works)
     runs = f'{sum(row[1] for row in works)} of {sum(row[2] for row in works)} runs'
     assert f'Under {laws} the feet creep apart and it works, in {runs}.' in page
+
+
+@pytest.mark.parametrize('name', ['cube_tosses', 'cassie_landings', 'planar_impacts'])
+def test_the_tables_of_measured_motions_are_of_the_run_of_their_figure(name):
+    page = (DOCS / 'reality.md').read_text(encoding='utf-8')
+    table = description(f'reality_{name}.png')
+    assert len(table.splitlines()) > 9
+    assert f'](reality_{name}.png)\n\n{table}\n' in page
+
+
+def test_every_picture_has_numbers_of_its_own_or_shows_a_scene():
+    image = pytest.importorskip('PIL.Image', reason='needs Pillow')
+    scenes = {'demo.png', 'worlds.png'}
+    for path in sorted(DOCS.glob('*.png')):
+        with image.open(path) as picture:
+            assert ('Description' in picture.text) == (path.name not in scenes), path.name
+            assert picture.size[0] >= 1400, path.name  # legible on screens with many pixels
