@@ -121,6 +121,7 @@ def draw(
     facts: Mapping[str, Any],
     path: Path,
     unit: str = '',
+    cost: str = 'µs per step',
 ) -> None:
     """Write the figure as PNG; its text `Description` has the numbers as the JSON file has them.
 
@@ -131,6 +132,7 @@ def draw(
         facts: further entries of the numbers; `time_step` [s] is in the title.
         path: file to write.
         unit: model whose time of a step is 1; '': times are in µs.
+        cost: heading of the times.
     """
     import matplotlib
 
@@ -159,6 +161,7 @@ def draw(
                 axes.axhline(k - 0.5, color=LINE, linewidth=0.8, zorder=0)
         draw_headline(panels[0], scenario, runs)
         draw_cost(panels[1], runs, unit)
+        heading(panels[1], cost)
         draw_laws(panels[2], runs, robot.total_mass)
         figure.text(0.012, 1.0 - 0.2 / height, title, va='top', fontsize=15, weight='bold')
         numbers = {'Description': as_json(scenario, runs, facts)}
@@ -261,7 +264,6 @@ def draw_cost(axes: Any, runs: Sequence[ModelRun], unit: str) -> None:
                           textcoords='offset points', color=INK)  # fmt: skip
     axes.tick_params(axis='x', which='both', bottom=False, labelbottom=False)
     axes.spines['bottom'].set_visible(False)
-    heading(axes, f'time of a step,\n{unit} is 1' if unit else 'µs per step')
 
 
 def draw_laws(axes: Any, runs: Sequence[ModelRun], mass: float) -> None:
