@@ -139,6 +139,8 @@ def parser() -> argparse.ArgumentParser:
     add('--time-step', type=float, default=1e-3, metavar='S', help='h [s]')
     add('--speed', type=float, default=1.0, help='simulated over wall time, 0: as fast as it can')
     add('--paused', action='store_true', help='begin with time standing still')
+    add('--keep-running', action='store_true',
+        help='go on while no browser has the page open; else time stands still')  # fmt: skip
     add('--controller', default=HOLD, metavar='NAME',
         help='hold, stand, squat, sway, trot, or module:name of your own')  # fmt: skip
     add('--velocity', type=float, nargs=3, default=(0.0, 0.0, 0.0), metavar=('X', 'Y', 'TURN'),
@@ -158,7 +160,8 @@ def show_simulation(options: argparse.Namespace) -> None:
     sim = simulator(options)
     recorder = Recorder(sim, options.record) if options.record else nullcontext()
     motions, paused = Motions(sim.robot, own), options.paused or bool(options.save)
-    with recorder, closing(LiveSession(sim, motions, options.speed, paused)) as session:
+    session = LiveSession(sim, motions, options.speed, paused, not options.keep_running)
+    with recorder, closing(session):
         session.set_velocity(*options.velocity)
         session.set_controller(own[0] if own else options.controller)
         if options.save:

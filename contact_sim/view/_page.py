@@ -1,4 +1,4 @@
-"""The page of a session: scene and panel, redrawn 30 times per second.
+"""The page of a session: scene and panel, redrawn up to 60 times per second.
 
 From the top: the page, its panel and the sections of the panel, running plots, and the worker
 that runs the callbacks of the inputs. The panel has an input for every `Option` of the session.
@@ -6,14 +6,15 @@ that runs the callbacks of the inputs. The panel has an input for every `Option`
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import viser
@@ -27,9 +28,10 @@ from contact_sim.drawing._step_shapes import contact_arrows
 from contact_sim.errors import ContactSimError, summary
 from contact_sim.simulation._report import StepReport
 from contact_sim.view._process import PERIOD
-from contact_sim.view._scene import LAYERS, ArrowLayer, DragHandle, Scene, SceneOffset
+from contact_sim.view._scene import HIDDEN, LAYERS, ArrowLayer, DragHandle, Scene, SceneOffset
 from contact_sim.view._session import (
     AMPLITUDE,
+    DIFFICULTY,
     FREQUENCY,
     OPTIONS,
     DisplayedStep,
@@ -62,7 +64,6 @@ class Page:
 
     def __init__(self, server: viser.ViserServer, session: Session) -> None:
         self._server, self._session = server, session
-        server.scene.configure_default_lights(cast_shadow=False)
         self._panel = Panel(server, session)
         self._shadows: dict[str, ArrowLayer] = {}
         self._drawn: StepReport | None = None
@@ -70,7 +71,10 @@ class Page:
 
     def run(self, wanted: Callable[[], bool]) -> None:
         """Draw as long as `wanted()` is true, while a browser has the page open."""
-        keep_drawing(self._server, lambda seconds: self.draw(), wanted)
+        try:
+            keep_drawing(self._server, lambda seconds: self.draw(), wanted, self._session.watch)
+        finally:
+            self._session.watch(True)
 
     def draw(self) -> None:
         """Show the newest step."""
@@ -98,7 +102,7 @@ class Page:
         camera = scene.framing(displayed.report)
         camera.aim(self._server)
         self._server.initial_camera.fov = camera.field_of_view
-        self._panel.layers.act_on(scene.visible)
+        self._panel.layers.act_on(scene)
         return scene
 
     def _show_shadows(self, displayed: DisplayedStep) -> None:
@@ -119,20 +123,28 @@ class Page:
 
 
 def keep_drawing(
-    server: viser.ViserServer, draw: Callable[[float], object], wanted: Callable[[], bool]
+    server: viser.ViserServer,
+    draw: Callable[[float], object],
+    wanted: Callable[[], bool],
+    watch: Callable[[bool], object] = bool,
 ) -> None:
     """Draw once, and then as long as `wanted()` is true, while a browser has the page open.
 
     `draw` is called with the wall time since its last call [s]; 0 after a time without a browser.
+    It takes at most half of the time: on a slow machine there are fewer pictures. `watch` is
+    called with whether a browser has the page open.
     """
     draw(0.0)
     last = None
     while wanted():
         begin = time.perf_counter()
-        if server.get_clients():
+        watched = bool(server.get_clients())
+        watch(watched)
+        if watched:
             draw(0.0 if last is None else begin - last)
             last = begin
-            time.sleep(max(0.0, begin + PERIOD - time.perf_counter()))
+            spent = time.perf_counter() - begin
+            time.sleep(max(PERIOD - spent, spent))
         else:
             last = None
             time.sleep(IDLE_PERIOD)
@@ -153,19 +165,22 @@ class Panel:
         tabs = gui.add_tab_group()
         with tabs.add_tab('run'):
             self._show_pause = add_time_section(self._inputs)
-            with gui.add_folder('laws of contact'):
+            with gui.add_folder('contact'):
                 for name, option in OPTIONS.items():
                     add_option(self._inputs, name, option)
+            if capabilities.terrains:
+                with gui.add_folder('terrain'):
+                    add_terrain_section(self._inputs)
         if len(capabilities.controllers) > 1:
             with tabs.add_tab('control'):
                 add_control_section(self._inputs)
         if capabilities.frames:
             with tabs.add_tab('push'):
                 add_push_section(self._inputs, self.handle)
-        with tabs.add_tab('judge'):
+        with tabs.add_tab('plots'):
             self._plots = Plots(gui)
-        with tabs.add_tab('show'):
-            self.layers = LayerSwitches(gui)
+        with tabs.add_tab('layers'):
+            self.layers = LayerSwitches(server)
         self._synchronised: tuple[Settings, int] | None = None
         self._next, self._failure = 0.0, ''
         self._report: StepReport | None = None
@@ -203,7 +218,7 @@ class Panel:
         words = [
             f'**t = {report.time:.3f} s**',
             f'{displayed.real_time_factor:.2f} × real time',
-            f'{MICROSECONDS * displayed.step_seconds:.0f} µs per step',
+            f'{1e6 * displayed.step_seconds:.0f} µs per step',
             f'{solver.status.name.lower()}, {solver.iterations} iterations',
         ]
         if self._worker.busy:
@@ -214,28 +229,46 @@ class Panel:
 
 
 class LayerSwitches:
-    """A check box for each layer of a scene, and one for whether it follows the robot."""
+    """A check box for each layer of a scene, and those for its shadow and for following it."""
 
-    def __init__(self, gui: viser.GuiApi) -> None:
+    def __init__(self, server: viser.ViserServer) -> None:
+        gui, self._lights = server.gui, server.scene.configure_default_lights
         self.follow = gui.add_checkbox('follow the robot', True)
-        self._boxes = {name: gui.add_checkbox(name.replace('_', ' '), True) for name in LAYERS}
-        self._scenes: tuple[MutableMapping[str, bool], ...] = ()
+        shadow = gui.add_checkbox('shadow', True, hint='off: more pictures on a slow machine')
+        shadow.on_update(lambda event: self._lights(cast_shadow=shadow.value))
+        self._boxes: dict[str, Any] = {
+            name: gui.add_checkbox(
+                name.replace('_', ' '), name not in HIDDEN, hint=HINTS.get(name)
+            )
+            for name in LAYERS
+        }
+        self._scenes: tuple[Scene, ...] = ()
         for name, box in self._boxes.items():
             box.on_update(partial(self._turn, name))
+        server.scene.on_click()(self._on_click)
 
-    def act_on(self, *visible: MutableMapping[str, bool]) -> None:
+    def act_on(self, *scenes: Scene) -> None:
         """Turn the layers of these scenes on and off from now on."""
-        self._scenes = visible
+        self._scenes = scenes
         for name in self._boxes:
             self._turn(name)
 
     def _turn(self, layer: str, event: object = None) -> None:
-        for visible in self._scenes:
-            visible[layer] = self._boxes[layer].value
+        for scene in self._scenes:
+            scene.visible[layer] = self._boxes[layer].value
+
+    def _on_click(self, event: viser.SceneClickEvent) -> None:
+        ray = event.ray_origin, event.ray_direction
+        if any(scene.is_at_arrow(*ray) for scene in self._scenes):
+            self._boxes['numbers'].value = not self._boxes['numbers'].value
 
 
 # ------------------------------------------------ sections of the panel
 
+HINTS = {'numbers': 'of the arrows; a click at an arrow turns them on and off'}
+"""Of the check boxes of layers."""
+SECONDARY: Final = 'gray'
+"""Colour of all buttons but the one that starts and stops time."""
 MIN_SPEED, MAX_SPEED = 0.01, 2.0
 """Ends of the slider of speed [-]."""
 KEY_STEP = 0.1
@@ -272,14 +305,14 @@ def add_time_section(inputs: Inputs) -> Callable[[Settings], None]:
     """Add the inputs of time and state; return what shows whether time is stopped."""
     gui, session, worker = inputs.gui, inputs.session, inputs.worker
     run = gui.add_button('pause', icon=viser.Icon.PLAYER_PAUSE)
-    step = gui.add_button('step', icon=viser.Icon.PLAYER_TRACK_NEXT)
+    step = gui.add_button('step', icon=viser.Icon.PLAYER_TRACK_NEXT, color=SECONDARY)
     speed = gui.add_slider(
         'speed', MIN_SPEED, MAX_SPEED, 0.01, 1.0, hint='simulated over wall time'
     )
     fast = gui.add_checkbox('as fast as possible', False)
-    reset = gui.add_button('reset', icon=viser.Icon.PLAYER_SKIP_BACK)
+    reset = gui.add_button('reset', icon=viser.Icon.PLAYER_SKIP_BACK, color=SECONDARY)
     height = gui.add_slider('height [m]', 0.0, 2.0, 0.05, 0.3)
-    drop = gui.add_button('drop', icon=viser.Icon.ARROW_BAR_DOWN)
+    drop = gui.add_button('drop', icon=viser.Icon.ARROW_BAR_DOWN, color=SECONDARY)
 
     def toggle() -> None:
         (session.resume if session.settings().paused else session.pause)()
@@ -300,7 +333,22 @@ def add_time_section(inputs: Inputs) -> Callable[[Settings], None]:
         pose = gui.add_dropdown('pose', session.capabilities.poses)
         worker.on_value(pose, session.set_pose)
         inputs.bind('pose', pose)
+    if session.capabilities.waits:
+        wait = gui.add_checkbox('wait without a browser', session.settings().waits)
+        worker.on_value(wait, session.set_waiting)
+        inputs.bind('waits', wait)
     return show_pause
+
+
+def add_terrain_section(inputs: Inputs) -> None:
+    """Add the inputs that put the robot on another ground."""
+    gui, session, worker = inputs.gui, inputs.session, inputs.worker
+    terrain = gui.add_dropdown('terrain', session.capabilities.terrains)
+    difficulty = gui.add_slider('difficulty [-]', 0.0, 1.0, 0.05, DIFFICULTY)
+    change = gui.add_button('change terrain', icon=viser.Icon.MOUNTAIN, color=SECONDARY)
+    worker.on_click(
+        change, lambda: session.set_terrain(terrain.value, difficulty.value), 'change terrain', 'G'
+    )
 
 
 def add_option(inputs: Inputs, name: str, option: Option) -> None:
@@ -384,7 +432,7 @@ def add_push_section(inputs: Inputs, handle: DragHandle) -> None:
         gui.add_slider(f'force {axis} [N]', -bound, bound, step, first[axis]) for axis in 'xyz'
     ]
     duration = gui.add_slider('duration [s]', 0.01, 2.0, 0.01, 0.1)
-    button = gui.add_button('push', icon=viser.Icon.ARROW_BIG_RIGHT)
+    button = gui.add_button('push', icon=viser.Icon.ARROW_BIG_RIGHT, color=SECONDARY)
 
     def push() -> None:
         force = [float(slider.value) for slider in sliders]
@@ -411,7 +459,10 @@ LOG_FLOOR = 1e-18
 COLOURS = ('#d9480f', '#1c7ed6', '#2f9e44', '#ae3ec9', '#e8a202', '#0c8599', '#862e9c', '#5c940d')
 HEIGHT = 150
 """Of a plot [pixels]."""
-MICROSECONDS = 1e6
+PREFIXES = {-9: 'n', -6: 'µ', -3: 'm', 0: '', 3: 'k', 6: 'M', 9: 'G'}
+"""Of units, by the power of ten."""
+INCREMENTS = tuple(float(n) * 10.0**k for k in range(7) for n in (1, 2, 5))
+"""Of the numbers at an axis: whole ones."""
 
 
 @dataclass(frozen=True)
@@ -419,15 +470,18 @@ class Plot:
     """One plot over the last wall seconds."""
 
     title: str
+    """Without the unit."""
+    unit: str
+    """Of all series; '' if they are logarithmic."""
     series: tuple[str, ...]
     logarithmic: bool = False
 
 
 PLOTS = (
-    Plot('residuals, powers of 10', ('ncp [N s]', 'momentum [N s]', 'penetration [m]'), True),
-    Plot('energy of a step [J]', ('change', 'actuation', 'contact', 'integration')),
-    Plot('time of a step [µs]', ('step',)),
-    Plot('simulated over wall time', ('real-time factor',)),
+    Plot('residuals, powers of 10', '', ('ncp [N s]', 'momentum [N s]', 'penetration [m]'), True),
+    Plot('energy of a step', 'J', ('change', 'actuation', 'contact', 'integration')),
+    Plot('time of a step', 's', ('step',)),
+    Plot('simulated over wall time', '%', ('real-time factor',)),
 )
 
 
@@ -443,8 +497,8 @@ def plotted_numbers(displayed: DisplayedStep) -> dict[str, float]:
         'actuation': energy.actuation,
         'contact': energy.contact,
         'integration': energy.integration,
-        'step': MICROSECONDS * displayed.step_seconds,
-        'real-time factor': displayed.real_time_factor,
+        'step': displayed.step_seconds,
+        'real-time factor': 100.0 * displayed.real_time_factor,
     }
 
 
@@ -454,6 +508,19 @@ def shown_line(values: ArrayLike, logarithmic: bool) -> Array:
     return np.asarray(np.log10(np.maximum(line, LOG_FLOOR)) if logarithmic else line)
 
 
+def fitting_power(lines: Iterable[Array], before: int | None = None) -> int:
+    """Return the power of ten of PREFIXES with which whole numbers divide an axis well.
+
+    The largest number is then from 10 to 10 000; it may be from 5 to 20 000 if the power is that
+    from before, so that the unit does not change all the time.
+    """
+    largest = max((float(np.abs(line).max(initial=0.0)) for line in lines), default=0.0)
+    if largest == 0.0 or (before is not None and 5.0 <= largest / 10.0**before < 2e4):
+        return before or 0
+    power = 3 * math.floor((math.log10(largest) - 1.0) / 3.0)
+    return int(clamped(power, min(PREFIXES), max(PREFIXES)))
+
+
 class Plots:
     """Plots in the open tab of a panel."""
 
@@ -461,38 +528,53 @@ class Plots:
         names = [name for plot in PLOTS for name in plot.series]
         self._values: dict[str, deque[float]] = {name: deque(maxlen=POINTS) for name in names}
         scale = uplot.Scale(time=False, range=(-SPAN, 0.0))
-        self._handles = []
+        self._handles, self._powers = [], [0] * len(PLOTS)
         for plot in PLOTS:
             lines = [(name, colour, 1) for name, colour in zip(plot.series, COLOURS, strict=False)]
-            data = self._data(plot)
-            handle = add_plot(gui, plot.title, data, 'wall time [s]', lines, scale)
-            self._handles.append(handle)
+            title, data = with_unit(plot.title, plot.unit, 0), self._data(plot)
+            self._handles.append(add_plot(gui, title, data, 'wall time [s]', lines, scale))
 
     def add(self, numbers: Mapping[str, float]) -> None:
         """Add a point, by the names of the series, and show it."""
         for name, values in self._values.items():
             values.append(numbers[name])
-        for plot, handle in zip(PLOTS, self._handles, strict=True):
-            handle.data = self._data(plot)
+        for k, (plot, handle) in enumerate(zip(PLOTS, self._handles, strict=True)):
+            time, *lines = self._data(plot)
+            before = self._powers[k]
+            if plot.unit not in ('', '%'):
+                self._powers[k] = fitting_power(lines, before)
+            if self._powers[k] != before:
+                handle.title = with_unit(plot.title, plot.unit, self._powers[k])
+            handle.data = time, *(line / 10.0 ** self._powers[k] for line in lines)
 
-    def _data(self, plot: Plot) -> tuple[np.ndarray, ...]:
+    def _data(self, plot: Plot) -> tuple[Array, ...]:
         lines = [shown_line(self._values[name], plot.logarithmic) for name in plot.series]
         return SAMPLING * np.arange(1.0 - len(lines[0]), 1.0), *lines
+
+
+def with_unit(title: str, unit: str, power: int) -> str:
+    """Return a title with the unit of its plot."""
+    return f'{title} [{PREFIXES[power]}{unit}]' if unit else title
 
 
 def add_plot(
     gui: viser.GuiApi,
     title: str,
-    data: tuple[np.ndarray, ...],
+    data: tuple[Array, ...],
     x_label: str,
     lines: Iterable[tuple[str, str, float]],
     x_scale: uplot.Scale,
 ) -> viser.GuiUplotHandle:
-    """Add a plot of data (x, line, line, ...); of each line label, colour and width."""
+    """Add a plot of data (x, line, line, ...); of each line label, colour and width.
+
+    Dragging along x zooms, a double click shows all again. The legend has no values: uPlot fills
+    it with dashes wherever the pointer is not.
+    """
     series = [uplot.Series(label=name, stroke=colour, width=w) for name, colour, w in lines]
     return gui.add_uplot(
         data, (uplot.Series(label=x_label), *series), title=title, scales={'x': x_scale},
-        legend=uplot.Legend(show=True), height=HEIGHT,
+        axes=(uplot.Axis(label=x_label, labelSize=20, size=32), uplot.Axis(incrs=INCREMENTS)),
+        legend=uplot.Legend(show=True, live=False), height=HEIGHT,
     )  # fmt: skip
 
 

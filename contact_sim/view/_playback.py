@@ -29,12 +29,15 @@ from contact_sim.view._page import (
     MAX_SPEED,
     MIN_SPEED,
     SAMPLING,
+    SECONDARY,
     CallbackWorker,
     LayerSwitches,
     add_plot,
     clamped,
+    fitting_power,
     keep_drawing,
     shown_line,
+    with_unit,
 )
 from contact_sim.view._scene import Camera, Scene, SceneOffset
 
@@ -253,7 +256,6 @@ class RecordingPage:
         self, server: viser.ViserServer, playback: Playback, side_by_side: bool = False
     ) -> None:
         self._server, self._playback = server, playback
-        server.scene.configure_default_lights(cast_shadow=False)
         self.panel = RecordingPanel(server, playback, side_by_side)
         self.scenes = RecordingScenes(server, playback.timeline.robot)
         self._drawn: tuple[object, ...] = ()
@@ -266,7 +268,7 @@ class RecordingPage:
         if drawn != self._drawn:
             if self.scenes.show(frame, beside, follow):
                 self.scenes.look(frame)
-                self.panel.layers.act_on(*(scene.visible for scene in self.scenes.scenes()))
+                self.panel.layers.act_on(*self.scenes.scenes())
             self._drawn = drawn
         self.panel.update(frame)
         return frame
@@ -302,16 +304,26 @@ class RecordingPanel:
         tabs = gui.add_tab_group()
         with tabs.add_tab('run'):
             self._run = gui.add_button('play', icon=viser.Icon.PLAYER_PLAY)
-            back = gui.add_button('step back', icon=viser.Icon.PLAYER_TRACK_PREV)
-            forth = gui.add_button('step forth', icon=viser.Icon.PLAYER_TRACK_NEXT)
+            back, forth = (
+                gui.add_button(label, icon=icon, color=SECONDARY)
+                for label, icon in (
+                    ('step back', viser.Icon.PLAYER_TRACK_PREV),
+                    ('step forward', viser.Icon.PLAYER_TRACK_NEXT),
+                )
+            )
             speed = gui.add_slider(
                 'speed', MIN_SPEED, MAX_SPEED, 0.01, clamped(playback.speed, MIN_SPEED, MAX_SPEED),
                 hint='simulated over wall time',
             )  # fmt: skip
             with gui.add_folder('events'):
                 self._kind = gui.add_dropdown('kind', (ANY, *KINDS))
-                previous = gui.add_button('previous event', icon=viser.Icon.CHEVRONS_LEFT)
-                later = gui.add_button('next event', icon=viser.Icon.CHEVRONS_RIGHT)
+                previous, later = (
+                    gui.add_button(label, icon=icon, color=SECONDARY)
+                    for label, icon in (
+                        ('previous event', viser.Icon.CHEVRONS_LEFT),
+                        ('next event', viser.Icon.CHEVRONS_RIGHT),
+                    )
+                )
                 self._event = gui.add_markdown('')
             with gui.add_folder('another contact model'):
                 other = playback.other
@@ -319,16 +331,16 @@ class RecordingPanel:
                 models = (NO_MODEL, *contact_models())
                 model = gui.add_dropdown('model', models, initial_value=now)
                 self.side_by_side = gui.add_checkbox('side by side', side_by_side)
-        with tabs.add_tab('here'):
+        with tabs.add_tab('numbers'):
             self._numbers = gui.add_markdown('')
         self._plots_tab = tabs.add_tab('plots')
         with self._plots_tab:
             self._reading: Any = gui.add_progress_bar(0.0)
-        with tabs.add_tab('show'):
-            self.layers = LayerSwitches(gui)
+        with tabs.add_tab('layers'):
+            self.layers = LayerSwitches(server)
         worker.on_click(self._run, playback.toggle, 'play or pause', 'space')
         worker.on_click(back, lambda: self._go(-1), 'step back', 'B')
-        worker.on_click(forth, lambda: self._go(1), 'step forth', 'N')
+        worker.on_click(forth, lambda: self._go(1), 'step forward', 'N')
         worker.on_click(previous, lambda: self._jump(forth=False), 'previous event', 'Q')
         worker.on_click(later, lambda: self._jump(forth=True), 'next event', 'E')
         worker.on_value(speed, lambda value: setattr(playback, 'speed', value))
@@ -446,19 +458,28 @@ class RunPlots:
         note = '' if stride == 1 else f', of {stride} steps each'
         scale = uplot.Scale(time=False, auto=True)
         self._plots: list[tuple[viser.GuiUplotHandle, tuple[Array, ...]]] = []
-        for title, series, logarithmic in (
-            ('force on the feet [N]', survey.force, False),
-            ('residuals, powers of ten', survey.residuals, True),
-            ('energy since the beginning [J]', survey.work, False),
+        for title, unit, series in (
+            ('force on the feet', 'N', survey.force),
+            ('residuals, powers of 10', '', survey.residuals),
+            ('energy since the beginning', 'J', survey.work),
         ):
             names = list(series.units)[:MAX_LINES]
             if not names:
                 continue
-            data = time, *(shown_line(series.column(name), logarithmic) for name in names)
-            labels = [f'{name} [{series.units[name]}]' for name in names]
+            shown_lines = [shown_line(series.column(name), not unit) for name in names]
+            power = fitting_power(shown_lines) if unit else 0
+            data = time, *(line / 10.0**power for line in shown_lines)
+            labels = names if unit else [f'{name} [{series.units[name]}]' for name in names]
             lines = [(label, colour, 1) for label, colour in zip(labels, COLOURS, strict=False)]
-            lines.append(('here', CURSOR, 2))
-            handle = add_plot(gui, f'{title}{note}', with_cursor(data, 0), 't [s]', lines, scale)
+            lines.append(('displayed step', CURSOR, 2))
+            handle = add_plot(
+                gui,
+                with_unit(title, unit, power) + note,
+                with_cursor(data, 0),
+                't [s]',
+                lines,
+                scale,
+            )
             self._plots.append((handle, data))
 
     def show(self, step: int) -> None:

@@ -352,7 +352,7 @@ class ViewerProcess:
 
 # ------------------------------------------------ the feed of the loop
 
-PERIOD = 1.0 / 30.0
+PERIOD = 1.0 / 60.0
 """Wall seconds between two records."""
 
 

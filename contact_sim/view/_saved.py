@@ -323,7 +323,6 @@ def quiet_server() -> Iterator[viser.ViserServer]:
     """A server for this process alone, on a free port, that prints nothing."""
     logging.getLogger('websockets.server').setLevel(logging.CRITICAL)  # a browser may just leave
     server = guarded_server('127.0.0.1', 0)
-    server.scene.configure_default_lights(cast_shadow=False)
     try:
         yield server
     finally:

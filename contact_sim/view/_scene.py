@@ -9,25 +9,34 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
-from contact_sim.drawing._body_meshes import Body, Colour, bodies_of, compose, tinted
+from contact_sim.drawing._body_meshes import (
+    Body,
+    Colour,
+    Surface,
+    bodies_of,
+    compose,
+    sphere,
+    tinted,
+)
 from contact_sim.drawing._step_shapes import (
     BORDER_WIDTH,
     CENTRE_SIZE,
     COLOURS,
     FALLING,
-    HEAD_LENGTH,
-    HEAD_WIDTH,
+    METRES_PER_METRE_PER_SECOND,
+    METRES_PER_NEWTON,
+    METRES_PER_NEWTON_METRE,
     PLUMB_WIDTH,
     POLYGON_WIDTH,
-    SHAFT_WIDTH,
     Arrows,
     ConstrainedPoint,
     SupportShape,
@@ -58,8 +67,21 @@ if TYPE_CHECKING:
 NO_WRENCHES: Mapping[str, Array] = {}
 LAYERS = (
     'meshes', 'ground', 'forces', 'friction_cones', 'normals', 'slip', 'slip_trails',
-    'support_polygon', 'centre_of_mass', 'pairs', 'constraints', 'pushes',
+    'support_polygon', 'centre_of_mass', 'pairs', 'constraints', 'pushes', 'numbers',
 )  # fmt: skip
+HIDDEN = ('numbers',)
+"""Layers that are hidden at first."""
+ARROWS = {
+    'forces': ('force',), 'normals': ('normal',), 'slip': ('slip',), 'pairs': ('pair_force',),
+    'constraints': ('constraint_force',), 'pushes': ('push', 'push_torque'),
+}  # fmt: skip
+"""Kinds of arrows in each layer that has some."""
+UNITS = {
+    'force': (METRES_PER_NEWTON, 'N'), 'pair_force': (METRES_PER_NEWTON, 'N'),
+    'constraint_force': (METRES_PER_NEWTON, 'N'), 'push': (METRES_PER_NEWTON, 'N'),
+    'push_torque': (METRES_PER_NEWTON_METRE, 'N m'), 'slip': (METRES_PER_METRE_PER_SECOND, 'm/s'),
+}  # fmt: skip
+"""Kinds of arrows with a number: metres of an arrow per unit of what it shows, and this unit."""
 
 
 # ------------------------------------------------ the scene
@@ -97,7 +119,10 @@ class Scene:
         self.path = f'/{prefix or "scene"}'
         self._root = server.scene.add_frame(self.path, show_axes=False)
         nodes = {
-            name: server.scene.add_frame(f'{self.path}/{name}', show_axes=False) for name in LAYERS
+            name: server.scene.add_frame(
+                f'{self.path}/{name}', show_axes=False, visible=name not in HIDDEN
+            )
+            for name in LAYERS
         }
         self._layers = self._make_layers(ground, tint)
         self.visible: Switches = Switches(nodes, self._update_layer)
@@ -144,6 +169,30 @@ class Scene:
         a, b, c = middle.tolist()
         return Camera((x, y, z), (a, b, c)).moved(self.offset)
 
+    def is_at_arrow(self, origin: ArrayLike, direction: ArrayLike) -> bool:
+        """Return whether a ray of the page meets an arrow with a number, or almost.
+
+        Args:
+            origin: of the ray [m], (3,), in the page as `offset`.
+            direction: of the ray, (3,).
+        """
+        if self._last is None:
+            return False
+        points = np.concatenate([arrows.ends for arrows in self._numbered(self._last).values()])
+        start, tip = points[:, :1], points[:, 1:]
+        along = (start + np.linspace(0.0, 1.0, POINTS_OF_ARROW)[:, None] * (tip - start)) - (
+            np.asarray(origin) - self.offset
+        )
+        forward = np.asarray(direction) / np.linalg.norm(direction)
+        depth = along @ forward
+        beside = np.linalg.norm(along - depth[..., None] * forward, axis=-1)
+        return bool(np.any((depth > 0.0) & (beside < CLICK_ANGLE * depth)))
+
+    def _numbered(self, frame: SceneFrame) -> dict[str, Arrows]:
+        """Return the arrows with a number that are shown, by kind."""
+        shown = [kind for layer, kinds in ARROWS.items() if self.visible[layer] for kind in kinds]
+        return {kind: frame.arrows[kind] for kind in shown if kind in UNITS}
+
     def close(self) -> None:
         """Remove the scene from the page."""
         self._root.remove()
@@ -171,35 +220,29 @@ class Scene:
             scene, f'{path}/support_polygon/outlines', COLOURS['support_polygon'], POLYGON_WIDTH
         )
         centres = Centres(scene, f'{path}/centre_of_mass', len(self._buffers.supports))
-        pushes = [ArrowLayer(scene, f'{path}/pushes', kind) for kind in ('push', 'push_torque')]
+        numbers = NumberLabels(scene, f'{path}/numbers')
 
-        def arrows(
-            layer: str, kind: str, of: Callable[[SceneFrame], Arrows], tint: Colour | None = None
-        ) -> Callable[[SceneFrame], None]:
-            node = ArrowLayer(scene, f'{path}/{layer}', kind, tint)
-            return lambda frame: node.show(of(frame))
+        def arrows(layer: str) -> Callable[[SceneFrame], None]:
+            tints = {} if colour is None else dict.fromkeys(TINTED, colour)
+            nodes = {
+                kind: ArrowLayer(scene, f'{path}/{layer}', kind, tints.get(kind))
+                for kind in ARROWS[layer]
+            }
 
-        def show_pushes(frame: SceneFrame) -> None:
-            ends = push_arrows(frame.wrenches, frame.origins).values()
-            for layer, arrows in zip(pushes, ends, strict=True):
-                layer.show(arrows)
+            def show(frame: SceneFrame) -> None:
+                for kind, node in nodes.items():
+                    node.show(frame.arrows[kind])
+
+            return show
 
         return {
             'meshes': lambda frame: meshes.show(frame.joints),
-            'forces': arrows('forces', 'force', lambda frame: frame.arrows['force'], colour),
             'friction_cones': lambda frame: cones.show(frame.report.contacts),
-            'normals': arrows('normals', 'normal', lambda frame: frame.arrows['normal']),
-            'slip': arrows('slip', 'slip', lambda frame: frame.arrows['slip'], colour),
             'slip_trails': lambda frame: trails.show(frame.report),
             'support_polygon': lambda frame: polygons.show(frame.outlines),
             'centre_of_mass': lambda frame: centres.show(frame.supports),
-            'pairs': arrows(
-                'pairs', 'pair_force', lambda frame: pair_arrows(frame.report.pairs), colour
-            ),
-            'constraints': arrows(
-                'constraints', 'constraint_force', lambda frame: frame.constraint_forces, colour
-            ),
-            'pushes': show_pushes,
+            **{layer: arrows(layer) for layer in ARROWS},
+            'numbers': lambda frame: numbers.show(self._numbered(frame)),
         }
 
     def __repr__(self) -> str:
@@ -240,8 +283,13 @@ class SceneFrame:
 
     @cached_property
     def arrows(self) -> dict[str, Arrows]:
-        """Force, slip and normal of every contact with the ground."""
-        return contact_arrows(self.report.contacts)
+        """All arrows by their kind, a key of COLOURS."""
+        return {
+            **contact_arrows(self.report.contacts),
+            **push_arrows(self.wrenches, self.origins),
+            'pair_force': pair_arrows(self.report.pairs),
+            'constraint_force': self.constraint_forces,
+        }
 
     @cached_property
     def supports(self) -> list[SupportShape]:
@@ -415,6 +463,16 @@ class Switches(MutableMapping[str, bool]):
         return summary(self, **dict(self))
 
 
+SHAFT_RADIUS, HEAD_RADIUS, HEAD_LENGTH = 0.0025, 0.006, 0.018
+"""Of an arrow [m]; half as thick as in RViz, where the robot is seen through them."""
+TINTED = ('force', 'slip', 'pair_force', 'constraint_force')
+"""Arrows that have the colour of a ghost."""
+CLICK_ANGLE = 0.015
+"""Between an arrow and a click at it [rad]."""
+POINTS_OF_ARROW = 50
+"""Points of an arrow whose distance from a click is measured."""
+
+
 class ArrowLayer:
     """Arrows of one kind: a key of COLOURS, also the name of the node."""
 
@@ -423,7 +481,7 @@ class ArrowLayer:
     ) -> None:
         self._node = scene.add_arrows(
             f'{above}/{kind}', NO_LINES, linear_rgb(tint or COLOURS[kind]),
-            shaft_radius=0.5 * SHAFT_WIDTH, head_radius=0.5 * HEAD_WIDTH, head_length=HEAD_LENGTH,
+            shaft_radius=SHAFT_RADIUS, head_radius=HEAD_RADIUS, head_length=HEAD_LENGTH,
         )  # fmt: skip
 
     def show(self, arrows: Arrows) -> None:
@@ -433,6 +491,29 @@ class ArrowLayer:
     def remove(self) -> None:
         """Take them off the page."""
         self._node.remove()
+
+
+class NumberLabels:
+    """What arrows show as a number, at their tips."""
+
+    def __init__(self, scene: viser.SceneApi, above: str) -> None:
+        self._scene, self._above = scene, above
+        self._labels: list[Any] = []
+
+    def show(self, arrows: Mapping[str, Arrows]) -> None:
+        """Label these, by kind."""
+        texts = []
+        for kind, some in arrows.items():
+            scale, unit = UNITS[kind]
+            for start, tip in some.ends:
+                texts.append((tip, f'{np.linalg.norm(tip - start) / scale:.3g} {unit}'))
+        while len(self._labels) < len(texts):
+            name = f'{self._above}/{len(self._labels)}'
+            self._labels.append(self._scene.add_label(name, '', anchor='bottom-center'))
+        for label, (tip, text) in zip(self._labels, texts, strict=False):
+            label.position, label.text, label.visible = tip, text, True
+        for label in self._labels[len(texts) :]:
+            label.visible = False
 
 
 class LineLayer:
@@ -450,12 +531,16 @@ class LineLayer:
         self._node.colors = np.array(rgb(colour), dtype=np.uint8)
 
 
-PLANE_COLOUR: Colour = (0.90, 0.90, 0.88, 1.0)
-"""Lighter than robots, which are grey, too."""
-GROUND_COLOUR: Colour = (0.66, 0.66, 0.64, 1.0)
-"""Of other ground, which is shaded."""
-PLANE_SIZE, CELL = 40.0, 0.25
-"""Side of what is drawn of a plane, and of its cells [m]."""
+PLANE_COLOUR: Colour = (0.47, 0.53, 0.58, 1.0)
+"""Darker than most robots, which are light grey, and bluish, as forces and normals are not."""
+CELL_COLOUR, SECTION_COLOUR = (134, 149, 162), (160, 174, 186)
+"""Of the lines on a plane, 0 to 255."""
+GROUND_COLOUR: Colour = (0.40, 0.46, 0.51, 1.0)
+"""Of other ground, which is lit."""
+SHADOW_OPACITY = 0.45
+"""Of shadows on a plane."""
+FADE, CELL = 40.0, 0.25
+"""Where a plane fades, and the side of its cells [m]."""
 
 
 def add_ground(scene: viser.SceneApi, path: str, ground: Terrain) -> None:
@@ -464,10 +549,10 @@ def add_ground(scene: viser.SceneApi, path: str, ground: Terrain) -> None:
         normal, offset = plane
         xyzw = turned_to(normal[None])[0]
         scene.add_grid(
-            f'{path}/plane', PLANE_SIZE, PLANE_SIZE, plane='xy', cell_size=CELL,
-            section_size=4.0 * CELL, cell_color=(214, 214, 210), section_color=(186, 186, 182),
-            plane_color=rgb(PLANE_COLOUR), plane_opacity=1.0, fade_distance=PLANE_SIZE,
-            shadow_opacity=0.3, wxyz=xyzw[[3, 0, 1, 2]], position=offset * normal,
+            f'{path}/plane', plane='xy', infinite_grid=True, cell_size=CELL,
+            section_size=4.0 * CELL, cell_color=CELL_COLOUR, section_color=SECTION_COLOUR,
+            plane_color=rgb(PLANE_COLOUR), plane_opacity=1.0, fade_distance=FADE,
+            shadow_opacity=SHADOW_OPACITY, wxyz=xyzw[[3, 0, 1, 2]], position=offset * normal,
         )  # fmt: skip
     else:
         shape = ground_surface(ground)
@@ -478,6 +563,23 @@ def add_ground(scene: viser.SceneApi, path: str, ground: Terrain) -> None:
     for k, region in enumerate(ground.regions):
         border = LineLayer(scene, f'{path}/region {k}', COLOURS['region'], BORDER_WIDTH)
         border.show(border_lines(ground, region).reshape(-1, 2, 3))
+
+
+CREASE = np.deg2rad(40.0)
+"""Angle between two triangles above which the edge between them is seen."""
+
+
+@lru_cache(maxsize=256)
+def smooth(surface: Surface) -> Surface:
+    """Return the surface with corners of their own on both sides of its creases.
+
+    viser shades across the corners that triangles share.
+    """
+    import trimesh  # viser needs it
+
+    mesh = trimesh.Trimesh(surface.vertices, surface.triangles)
+    parts = trimesh.graph.smooth_shade(mesh, CREASE, facet_minarea=None)
+    return Surface(np.array(parts.vertices), np.array(parts.faces))
 
 
 class RobotMeshes:
@@ -495,13 +597,13 @@ class RobotMeshes:
         last = 0
         for number, group in enumerate(groups.values()):
             first, last = last, last + len(group)
-            surface, colour = group[0].surface, group[0].colour
+            surface, colour = smooth(group[0].surface), group[0].colour
             node = scene.add_batched_meshes_simple(
                 f'{name}/{number}', surface.vertices, surface.triangles,
                 batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (len(group), 1)),
                 batched_positions=np.zeros((len(group), 3)),
                 batched_colors=linear_rgb(colour), opacity=opacity(colour),
-                flat_shading=True, side='double', lod='off',
+                side='double', lod='off',
             )  # fmt: skip
             self._nodes.append((node, slice(first, last)))
 
@@ -514,31 +616,39 @@ class RobotMeshes:
 
 
 class Centres:
-    """The centres of mass and their projections to the ground; red outside of the polygon."""
+    """The centres of mass and their projections to the ground; red outside of the polygon.
+
+    They are one mesh each: browsers move the mesh of a node in the same way as those of the robot,
+    which is later than its frame where they are slow.
+    """
 
     def __init__(self, scene: viser.SceneApi, above: str, count: int) -> None:
-        colour = COLOURS['centre_of_mass']
-        self._parts = [
-            (
-                scene.add_icosphere(f'{above}/{k}', 0.5 * CENTRE_SIZE, color=rgb(colour)),
-                scene.add_icosphere(f'{above}/{k} below', 0.25 * CENTRE_SIZE, color=rgb(colour)),
-                LineLayer(scene, f'{above}/{k} plumb', colour, PLUMB_WIDTH),
-            )
-            for k in range(count)
+        ball, colour = sphere(0.5 * CENTRE_SIZE), COLOURS['centre_of_mass']
+        self._balls = scene.add_batched_meshes_simple(
+            f'{above}/balls', ball.vertices, ball.triangles,
+            batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (2 * count, 1)),
+            batched_positions=np.zeros((2 * count, 3)),
+            batched_scales=np.tile([1.0, 0.5], count).astype(np.float32),
+            batched_colors=np.tile(linear_rgb(colour), (2 * count, 1)), lod='off',
+        )  # fmt: skip
+        self._plumbs = [
+            LineLayer(scene, f'{above}/{k} plumb', colour, PLUMB_WIDTH) for k in range(count)
         ]
 
     def show(self, supports: Sequence[SupportShape]) -> None:
         """Draw the centres of a step."""
-        for (centre, below, plumb), shape in zip(self._parts, supports, strict=True):
-            colour = COLOURS['centre_of_mass'] if shape.over else FALLING
-            centre.position, below.position = shape.centre, shape.below
+        colours = [COLOURS['centre_of_mass'] if shape.over else FALLING for shape in supports]
+        places = [place for shape in supports for place in (shape.centre, shape.below)]
+        self._balls.batched_positions = np.array(places, dtype=np.float32).reshape(-1, 3)
+        painted = np.array([linear_rgb(colour) for colour in colours], dtype=np.uint8)
+        self._balls.batched_colors = np.repeat(painted.reshape(-1, 3), 2, axis=0)
+        for plumb, shape, colour in zip(self._plumbs, supports, colours, strict=True):
             plumb.show(np.array([[shape.centre, shape.below]]))
-            centre.color = below.color = rgb(colour)
             plumb.paint(colour)
 
 
-TRAIL_TIME = 2.0
-"""How long a slip trail stays [s]."""
+TRAIL_TIME, TRAIL_WIDTH = 2.0, 0.006
+"""How long a slip trail stays [s], and its width [m]."""
 MAX_GAP = 0.25
 """Simulated time between two shown steps above which a trail is interrupted [s]."""
 MAX_PIECES = 600
@@ -571,7 +681,7 @@ class Trails:
     """The ways along which contacts slipped in the last seconds."""
 
     def __init__(self, scene: viser.SceneApi, above: str) -> None:
-        self._lines = LineLayer(scene, f'{above}/trails', COLOURS['slip'], 0.6 * SHAFT_WIDTH)
+        self._lines = LineLayer(scene, f'{above}/trails', COLOURS['slip'], TRAIL_WIDTH)
         self._pieces: deque[tuple[float, Array]] = deque(maxlen=MAX_PIECES)
         self._time, self._place = np.inf, np.zeros((0, 3))
 

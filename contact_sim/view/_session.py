@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
 from contact_sim._validation import check_of, checked, count, number_within, positive, shaped
-from contact_sim.collision._terrain import Terrain
+from contact_sim.collision._terrain import Terrain, as_terrain, terrains
 from contact_sim.contact_models import contact_models
 from contact_sim.control._inverse_dynamics import (
     Controller,
@@ -42,7 +42,15 @@ from contact_sim.control._inverse_dynamics import (
 )
 from contact_sim.control._stance import BaseMotion, Stance
 from contact_sim.control._trot import Trot
-from contact_sim.errors import InvalidInput, NonFiniteState, UnknownName, one_line, shown, summary
+from contact_sim.errors import (
+    InvalidInput,
+    NonFiniteState,
+    UnknownName,
+    known_name,
+    one_line,
+    shown,
+    summary,
+)
 from contact_sim.robot._actuators import holding
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
@@ -50,12 +58,16 @@ from contact_sim.robot._standing_pose import STANDING
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._running import Pacer, PushSchedule, Request
 from contact_sim.simulation._simulator import Simulator
-from contact_sim.simulation._state import lift
+from contact_sim.simulation._state import lift, standing_on
+from contact_sim.terrain._generator import READY_MADE, ready_made
 
 HOLD = 'hold'
 """The default controller: joint PD that holds the pose."""
 AMPLITUDE, FREQUENCY = 0.03, 0.5
 """Of squat and sway [m], [Hz]."""
+
+DIFFICULTY = 0.5
+"""Of a ready-made ground [-]."""
 
 # ------------------------------------------------ settings
 
@@ -112,6 +124,8 @@ class Settings:
         default=(), metadata=option('shadow models', 'shadow', 'contact.shadow', 'checkboxes')
     )
     paused: bool = False
+    waits: bool = False
+    """Whether time is stopped while no browser has the page open."""
 
 
 OPTIONS: dict[str, Option] = {
@@ -141,6 +155,9 @@ class Capabilities:
     controllers: tuple[str, ...] = (HOLD,)
     frames: tuple[str, ...] = ()
     """Frames that can be pushed and dragged."""
+    terrains: tuple[str, ...] = ()
+    waits: bool = False
+    """Whether it can wait while no browser has the page open."""
     fixed: frozenset[str] = frozenset()
     """Fields of `Settings` that this session cannot change."""
 
@@ -223,6 +240,9 @@ class Session(ABC):
     def close(self) -> None:
         """End the session."""
 
+    def watch(self, watched: bool) -> None:
+        """Take note of whether a browser has the page open; called by the page."""
+
     @abstractmethod
     def execute(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Run a command between two steps and wait until it is done.
@@ -266,6 +286,10 @@ class Session(ABC):
     def set_speed(self, speed: float) -> None:
         """Run at this ratio of simulated and wall time, 0 for as fast as possible."""
 
+    @command
+    def set_waiting(self, waits: bool) -> None:
+        """Choose whether time is stopped while no browser has the page open."""
+
     # ---------------------------------------------------------------- state
 
     @command
@@ -279,6 +303,15 @@ class Session(ABC):
     @command
     def set_pose(self, pose: str) -> None:
         """Choose a reference pose, and reset into it."""
+
+    @command
+    def set_terrain(self, terrain: str, difficulty: float = DIFFICULTY) -> None:
+        """Reset on another ground.
+
+        Args:
+            terrain: one of the capabilities.
+            difficulty: of a ready-made ground, from 0 to 1.
+        """
 
     # ---------------------------------------------------------------- external wrenches
 
@@ -528,6 +561,8 @@ class LiveSession(Session):
         motions: the controllers that can be started; None: those of the package.
         speed: simulated over wall time, 0: as fast as possible.
         paused: whether time is stopped at first.
+        waits: whether time is stopped while no browser has the page of this session open; without
+            a page it never is.
 
     Raises:
         InvalidInput: a speed that cannot be.
@@ -540,21 +575,24 @@ class LiveSession(Session):
         motions: Motions | None = None,
         speed: float = 1.0,
         paused: bool = False,
+        waits: bool = True,
     ) -> None:
         super().__init__()
         factor = number_within('speed', speed, MAX_SPEED)
         self._sim, self._motions = sim, motions or Motions(sim.robot)
-        self.robot, self.ground = sim.robot, sim.terrain
+        self.robot, self.ground = sim.robot, sim.terrain  # the ground of what `latest` returned
         frames = self.robot.pinocchio_model.frames
         links = [f.name for f in frames if f.type == pin.FrameType.BODY and f.parentJoint > 0]
         self.capabilities = Capabilities(
             contact_models(), self.robot.reference_configurations, self._motions.names,
-            tuple(links),
+            tuple(links), terrains(), True,
         )  # fmt: skip
         self._controller, self._motion = HOLD, (AMPLITUDE, FREQUENCY)
         self._pose, self._velocity = STANDING, (0.0, 0.0, 0.0)
         self._displayed = DisplayedStep(sim.last_report)
-        self._run = SimulationThread(sim, self._started(HOLD), self._hold_instead, factor, paused)
+        self._run = SimulationThread(
+            sim, self._started(HOLD), self._hold_instead, factor, paused, waits
+        )
 
     def _started(self, name: str) -> Running:
         """Return a controller that starts now."""
@@ -578,12 +616,13 @@ class LiveSession(Session):
         return Settings(
             **option_values(self._sim), speed=self._run.pacer.factor, pose=self._pose,
             controller=self._controller, velocity=self._velocity, paused=self._run.paused,
+            waits=self._run.waits,
         )  # fmt: skip
 
     def latest(self) -> DisplayedStep:
         """Return the newest step, with the shadows solved here; for one thread."""
         run, shadows = self._run, self._displayed.shadows
-        report, wrenches = run.newest
+        report, wrenches, self.ground = run.newest
         if report is not self._displayed.report:
             solved = report.shadows.items()
             shadows = {name: shadow.step for name, shadow in solved if shadow.finite}
@@ -595,6 +634,10 @@ class LiveSession(Session):
     def close(self) -> None:
         """End the session."""
         self._run.close()
+
+    def watch(self, watched: bool) -> None:
+        """Take note of whether a browser has the page open."""
+        self._run.watched = watched
 
     # ---------------------------------------------------------------- commands
     #
@@ -629,11 +672,22 @@ class LiveSession(Session):
     def _on_set_pose(self, pose: str) -> None:
         self._on_reset(pose=pose)
 
-    def _on_reset(self, height: float = 0.0, pose: str | None = None) -> None:
+    def _on_set_terrain(self, terrain: str, difficulty: float) -> None:
+        known_name('terrain', terrain, self.capabilities.terrains)
+        made = ready_made(terrain, difficulty) if terrain in READY_MADE else terrain
+        self._on_reset(ground=as_terrain(made))
+
+    def _on_set_waiting(self, waits: bool) -> None:
+        self._run.waits = waits
+
+    def _on_reset(
+        self, height: float = 0.0, pose: str | None = None, ground: Terrain | None = None
+    ) -> None:
         sim, pose = self._sim, self._pose if pose is None else pose
-        q = sim.standing_configuration(pose).copy()
-        lift(sim.robot, q, sim.terrain, height)
-        sim.reset(sim.assembled(q))
+        ground = sim.terrain if ground is None else ground
+        q = standing_on(sim.robot, ground, pose).copy()
+        lift(sim.robot, q, ground, height)
+        sim.reset(sim.assembled(q), terrain=ground)
         self._pose = pose
         self._run.restart(self._started(self._controller))
 
@@ -689,15 +743,18 @@ class SimulationThread:
         fall_back: Callable[[str], Running],
         speed: float,
         paused: bool,
+        waits: bool,
     ) -> None:
         self.sim, self.controller, self._fall_back = sim, controller, fall_back
         self.pacer, self.paused = Pacer(speed), paused
+        self.waits, self.watched = waits, True  # a page says if nobody has it open
         self.steps = 0  # taken so far, not reset
         self.pushes = PushSchedule()  # external wrenches until steps of the number `steps`
         self.spring: Spring | None = None
         self.failure = ''  # why no step can be taken until a reset
-        # the last step and the external wrenches in it, frame to force and torque, (6,)
-        self.newest: tuple[StepReport, dict[str, Array]] = sim.last_report, {}
+        # the last step, its external wrenches, frame to force and torque, (6,), and its ground
+        self.newest: tuple[StepReport, dict[str, Array], Terrain]
+        self.newest = sim.last_report, {}, sim.terrain
         self._spent, self._timed, self._mean = 0.0, 0, 0.0
         self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
         self._ended = False
@@ -735,7 +792,7 @@ class SimulationThread:
         """Go on from a state that no step has led to."""
         self.controller, self.spring, self.failure = controller, None, ''
         self.pushes.clear()
-        self.newest = self.sim.last_report, {}
+        self.newest = self.sim.last_report, {}, self.sim.terrain
         self.pacer.restart(self.sim.time)
 
     def step(self) -> None:
@@ -754,7 +811,7 @@ class SimulationThread:
         self._spent += time.perf_counter() - begin
         self._timed += 1
         self.steps += 1
-        self.newest = report, wrenches
+        self.newest = report, wrenches, self.sim.terrain
 
     def _controlled_step(self, wrenches: dict[str, Array]) -> StepReport:
         """Take a step under the controller, or under another where it has no efforts."""
@@ -770,10 +827,15 @@ class SimulationThread:
 
     # ---------------------------------------------------------------- the loop
 
+    @property
+    def stopped(self) -> bool:
+        """Whether no steps are taken but those that are asked for."""
+        return self.paused or bool(self.failure) or (self.waits and not self.watched)
+
     def _run(self) -> None:
         self.pacer.restart(self.sim.time)
         while not self._ended:
-            if self.paused or self.failure:
+            if self.stopped:
                 self._serve(MAX_SLEEP)
                 self.pacer.restart(self.sim.time)
                 continue
@@ -784,7 +846,7 @@ class SimulationThread:
                 continue
             if ahead > 0.0 or self.steps % YIELD_STEPS == 0:
                 time.sleep(ahead)
-            if not (self.paused or self.failure):
+            if not self.stopped:
                 self.step()
 
     def _serve(self, patience: float) -> None:
