@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,6 @@ from visualization_msgs.msg import MarkerArray
 from contact_sim._command_line import one_of, parser_with_examples
 from contact_sim._types import Array
 from contact_sim.contact_models import model_names
-from contact_sim.drawing._step_shapes import CONE_HEIGHT, Arrows, cone_triangles
 from contact_sim.errors import ContactSimError, InvalidInput
 from contact_sim.robot._catalogue import default_robot, robots
 from contact_sim.robot._contact_points import foot_frame
@@ -45,7 +45,6 @@ from contact_sim.ros._client import SimulationClient
 from contact_sim.ros._conversions import pose_values, stamp_nanoseconds, vector_values
 from contact_sim.ros._conversions import seconds as seconds_of
 from contact_sim.ros._processes import Process, ros_arguments
-from contact_sim.simulation._simulator import Simulator
 from contact_sim.topics._table import NODE, wrench_topic
 
 DEEP_QUEUE = QoSProfile(depth=5000)
@@ -462,18 +461,19 @@ def rendered(robot: RobotModel, track: Track, k: int) -> NDArray[np.uint8]:
     from matplotlib.colors import to_rgb
     from PIL import Image
 
+    from contact_sim.collision import Plane
+    from contact_sim.drawing._step_shapes import CONE_HEIGHT, Arrows, cone_triangles
     from contact_sim.view._saved import quiet_server, write_clip
     from contact_sim.view._scene import ArrowLayer, Camera, Scene
 
-    sim = Simulator(robot, friction=FRICTION)
-    sim.reset(track.configuration[k])
+    state: Any = SimpleNamespace(q=track.configuration[k])  # all that these layers read
     weight, force, contact = robot.total_mass * 9.81, track.force[k], track.foot[k]
     loaded = np.flatnonzero(force[:, 2] > 0.0)
     with quiet_server() as server, tempfile.TemporaryDirectory() as folder:
-        scene = Scene(server, robot, sim.terrain)
+        scene = Scene(server, robot, Plane())
         for name in scene.visible:
             scene.visible[name] = name in ('meshes', 'ground')
-        whole = scene.framing(sim.last_report)
+        whole = scene.framing(state)
         away = np.subtract(whole.position, whole.look_at)
         scale = ARROW_LENGTH * float(np.linalg.norm(away)) / weight
         x, y, z = (whole.look_at + NEARER * away).tolist()
@@ -489,7 +489,7 @@ def rendered(robot: RobotModel, track: Track, k: int) -> NDArray[np.uint8]:
                 f'{scene.path}/cone {foot}', contact[foot] + rim, faces,
                 color=colour, opacity=0.3, side='double', cast_shadow=False,
             )  # fmt: skip
-        scene.show(sim.last_report)
+        scene.show(state)
         clip = write_clip(Path(folder, 'scene.webp'), server, loading(), 1.0, camera, SCENE_SIZE)
         with Image.open(clip) as picture:
             picture.seek(picture.n_frames - 1)
