@@ -329,7 +329,8 @@ def draw(artefact: Artefact, path: Path) -> None:
         axes.set(title=artefact.title, xlabel=artefact.x_label, ylabel=artefact.y_label)
         axes.grid(color='#dddddd', lw=0.6)
         axes.legend(frameon=False, loc='center left', bbox_to_anchor=(1.0, 0.5))
-        figure.savefig(path, dpi=90)
+        numbers = {'Description': '\n'.join(number.text for number in artefact.numbers)}
+        figure.savefig(path, dpi=90, metadata=numbers)
         plt.close(figure)
 
 

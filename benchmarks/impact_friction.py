@@ -1,6 +1,6 @@
 """Friction of impacts under each form of Drake's law: figures of docs/which_model.md.
 
-    python benchmarks/impact_friction.py [--steps 1e-3 1e-4] [--json F]
+    python benchmarks/impact_friction.py [--steps 1e-3 1e-4] [--tosses FOLDER] [--json F]
 
 block   a body of 10 kg that cannot turn lands at 1 m/s while it slides at 5 m/s, friction 0.4, on
         ground of Drake's default stiffness. Coulomb's law for what slides: the impulse of friction
@@ -8,6 +8,8 @@ block   a body of 10 kg that cannot turn lands at 1 m/s while it slides at 5 m/s
         landings that begin at different places between two steps.
 go1     dropped from 0.3 m at 1 m/s sideways, all joints under PD: distance between its base after
         1 s and where it ends with a time step of 50 µs under the same law.
+tosses  mean distance of a thrown cube from where it was measured, in % of its edge, over the
+        held-out tosses of docs/reality.md; FOLDER: tosses_processed of contact-nets.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from engines import write_json
 import contact_sim
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel
+from contact_sim.reality import Candidate, TossExperiment, read_tosses, split
 from contact_sim.robot import holding
 
 LAWS = ('ncp', 'sap: similar', 'sap: sap', 'sap: lagged', 'sap: lagged, ahead')
@@ -37,6 +40,8 @@ PHASES = (0.05, 0.25, 0.5, 0.75, 0.95)
 FINE = 5e-5
 """Time step that stands for the limit [s]."""
 HEIGHT, DROP_SECONDS = 0.3, 1.0
+TRAINING, TOSS_FRICTION = 30, 0.18
+"""Tosses that docs/reality.md uses to fit, and its friction of laws at their defaults."""
 
 
 def law_of(name: str) -> ContactModel:
@@ -91,10 +96,24 @@ def landing(name: str, h: float, robot: contact_sim.RobotModel) -> Any:
     return sim.q[:3]
 
 
+def toss_errors(folder: Path) -> dict[str, float]:
+    """Return the mean error of the position under every law [% of the edge]."""
+    experiment = TossExperiment(read_tosses(folder))
+    count = len(experiment)
+    held_out = split(count, TRAINING)[1] if count > TRAINING else range(count)
+    position = [measure.name for measure in experiment.measures].index('position')
+    means = {}
+    for name in LAWS:
+        law = Candidate(law_of(name), TOSS_FRICTION)
+        means[name] = float(experiment.errors([law], held_out)[0, :, position].mean())
+    return means
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument('--steps', type=float, nargs='+', default=[1e-3, 1e-4], metavar='S')
+    parser.add_argument('--tosses', type=Path, metavar='FOLDER', help='measured tosses as well')
     parser.add_argument('--json', type=Path, metavar='F')
     options = parser.parse_args(arguments)
     robot = contact_sim.load_robot('go1')
@@ -108,8 +127,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows.append(row | {'go1_off': off})
             both = f'{row["least"]:.2f} to {row["most"]:.2f}'
             print(f'{name:20}{1e3 * h:7g}{both:>26}{1e3 * off:13.2f}')
+    tosses = toss_errors(options.tosses) if options.tosses else {}
+    for name, error in tosses.items():
+        print(f'{name:20}{error:7.1f} % of the edge, mean over measured tosses of a cube')
     if options.json:
-        write_json(options.json, {'rows': rows})
+        write_json(options.json, {'rows': rows, 'tosses': tosses})
     return 0
 
 

@@ -6,8 +6,9 @@ engine has a law of its own for it. Run with
 
     python benchmarks/judge_engines.py --out out
 
-It prints the tables of docs/judge_other_engines.md and writes their figure and a JSON file.
-pybullet and dartpy are optional: an engine that is missing or refuses the robot is named.
+It prints the tables of docs/judge_other_engines.md and writes their figure and a JSON file; with
+`--docs` it writes the tables and the figure of the page, both of this run. pybullet and dartpy are
+optional: an engine that is missing or refuses the robot is named.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -50,6 +52,9 @@ SHOWN = (
     'momentum', 'energy',
 )  # fmt: skip
 """Columns of the table."""
+DOCS = Path(__file__).resolve().parents[1] / 'docs'
+TITLES = {'stand': '**Standing**', 'trot': '**Trotting**'}
+"""Of the tables in docs/judge_other_engines.md."""
 
 
 def robot_of(name: str = 'go1') -> RobotModel:
@@ -430,8 +435,36 @@ def markdown(scores: dict[str, Score]) -> str:
     return '\n'.join(lines)
 
 
+def printed(scores: dict[str, dict[str, Score]]) -> dict[str, dict[str, dict[str, str]]]:
+    """Return the numbers of the tables, by motion, engine and column."""
+    return {
+        motion: {
+            engine: {name: quantity(score.percentile(name)) for name in SHOWN}
+            for engine, score in found.items()
+        }
+        for motion, found in scores.items()
+    }
+
+
+def write_docs(scores: dict[str, dict[str, Score]]) -> None:
+    """Write the tables, the versions and the figure of docs/judge_other_engines.md."""
+    page = DOCS / 'judge_other_engines.md'
+    text = page.read_text(encoding='utf-8')
+    for motion, found in scores.items():
+        before, title, rest = text.partition(TITLES[motion])
+        said, _, after = rest.partition('| 99 % of the steps below')
+        text = before + title + said + markdown(found) + '\n\n' + after.partition('\n\n')[2]
+    named = [f'{name} {version}' for name, version in versions().items() if name != 'contact_sim']
+    line = re.compile(r'^mujoco [\d.]+, drake [\w., ]+(?=\. The tables)', re.MULTILINE)
+    page.write_text(line.sub(', '.join(named), text), encoding='utf-8')
+    draw(scores, DOCS / 'judge.png')
+
+
 def draw(scores: dict[str, dict[str, Score]], path: Path) -> None:
-    """Draw the same as colours: decades beyond the limit, grey where kept."""
+    """Draw the same as colours: decades beyond the limit, grey where kept.
+
+    The text `Description` of the picture has the numbers as JSON.
+    """
     import matplotlib
 
     matplotlib.use('Agg')
@@ -439,7 +472,9 @@ def draw(scores: dict[str, dict[str, Score]], path: Path) -> None:
 
     names = [name for name in SHOWN if name not in ('slip', 'energy')]
     labels = [name.replace('_', ' ') for name in names]
-    figure, panels = plt.subplots(1, len(scores), figsize=(10.0, 3.4), sharey=True)
+    figure, panels = plt.subplots(
+        1, len(scores), figsize=(10.0, 3.4), sharey=True, layout='constrained'
+    )
     for axes, (motion, found) in zip(np.atleast_1d(panels), scores.items(), strict=True):
         decades = np.full((len(found), len(names)), np.nan)
         for k, score in enumerate(found.values()):
@@ -447,7 +482,7 @@ def draw(scores: dict[str, dict[str, Score]], path: Path) -> None:
                 value = score.percentile(name)
                 if value > score.limit(name):
                     decades[k, column] = np.log10(value / score.limit(name))
-                axes.text(column, k, quantity(value), ha='center', va='center', fontsize=6.5)
+                axes.text(column, k, quantity(value), ha='center', va='center', fontsize=7.5)
         axes.set_facecolor('#eeeeea')
         picture = axes.imshow(decades, cmap='YlOrRd', vmin=0.0, vmax=8.0, aspect='auto')
         axes.set_title(f'go1, {motion}', fontsize=10, loc='left')
@@ -456,7 +491,8 @@ def draw(scores: dict[str, dict[str, Score]], path: Path) -> None:
         axes.tick_params(length=0)
     bar = figure.colorbar(picture, ax=panels, pad=0.01, fraction=0.03)
     bar.set_label('decades beyond the limit', fontsize=8)
-    figure.savefig(path, dpi=90, bbox_inches='tight', facecolor='white')
+    numbers = {'Description': json.dumps(printed(scores))}
+    figure.savefig(path, dpi=170, bbox_inches='tight', facecolor='white', metadata=numbers)
     plt.close(figure)
 
 
@@ -480,7 +516,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('--engines', nargs='+', choices=list(ENGINES), default=list(ENGINES))
     parser.add_argument('--motions', nargs='+', choices=list(SECONDS), default=list(SECONDS))
     parser.add_argument('--seconds', type=float, help='of each motion; default: 2 and 3')
+    parser.add_argument('--docs', action='store_true', help='all, into the page of docs')
     options = parser.parse_args(arguments)
+    if options.docs:
+        options.engines, options.motions, options.seconds = list(ENGINES), list(SECONDS), None
     robot = robot_of()
     print('versions: ' + ', '.join(f'{name} {text}' for name, text in versions().items()))
     scores: dict[str, dict[str, Score]] = {}
@@ -505,6 +544,11 @@ def main(arguments: list[str] | None = None) -> int:
     text = json.dumps(document, indent=1, allow_nan=False)
     (options.out / 'judge.json').write_text(text + '\n', encoding='utf-8')
     draw(scores, options.out / 'judge.png')
+    if options.docs:
+        if missing := set(ENGINES).difference(*scores.values()):
+            print(f'docs stay as they are without {", ".join(sorted(missing))}', file=sys.stderr)
+            return 1
+        write_docs(scores)
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,23 @@ import numpy as np
 from tqdm import tqdm
 
 from contact_sim._command_line import one_of, parser_with_examples
-from contact_sim.compare._runs import KEPT, UNITS, ModelRun, compare, steps_of, text, write
+from contact_sim.compare._runs import (
+    KEPT,
+    UNITS,
+    ModelRun,
+    as_json,
+    compare,
+    steps_of,
+    text,
+    write,
+)
 from contact_sim.compare._scenarios import GRAVITY, SCENARIOS, Scenario, scenario_of
 from contact_sim.contact_models import contact_models, model_names
 from contact_sim.contact_models.guarantees import LAWS
 from contact_sim.errors import ContactSimError
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._loading import load_robot
+from contact_sim.robot._model import RobotModel
 
 
 def parser() -> argparse.ArgumentParser:
@@ -77,8 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     facts = {'robot': robot.name, 'time_step': h}
     written = [*write(path, scenario, runs, facts)]
     try:
-        title = f'{robot.name}, {scenario.name}: {scenario.meaning}; h = {1e3 * h:g} ms'
-        draw(scenario, runs, title, robot.total_mass, path.with_suffix('.png'))
+        draw(scenario, runs, robot, facts, path.with_suffix('.png'))
         written.append(path.with_suffix('.png'))
     except ImportError:
         print('no figure: it needs matplotlib (pip install matplotlib)', file=sys.stderr)
@@ -96,24 +105,34 @@ BLUE, BROKEN = '#0072B2', '#D55E00'
 LABELS = {
     'penetration': 'pene-\ntration', 'signorini': 'Signo-\nrini',
     'force_at_distance': 'force at\ndistance', 'cone': 'friction\ncone',
-    'dissipation': 'dissi-\npation', 'ncp': 'all in one\n(ncp map)', 'slip': 'stiction',
+    'dissipation': 'dissi-\npation', 'ncp': 'all in one\n(ncp)', 'slip': 'stiction\n',
     'momentum': 'momen-\ntum',
 }  # fmt: skip
+WIDTH = 10.5
+"""Of the figure [inch]: text of 8 points is legible where a page shows it 800 pixels wide."""
 DECADES = 8.0
 """Powers of ten above its limit at which the mark of a broken law is largest."""
 
 
 def draw(
-    scenario: Scenario, runs: Sequence[ModelRun], title: str, mass: float, path: Path
+    scenario: Scenario,
+    runs: Sequence[ModelRun],
+    robot: RobotModel,
+    facts: Mapping[str, Any],
+    path: Path,
+    unit: str = '',
+    cost: str = 'µs per step',
 ) -> None:
-    """Write the figure as PNG.
+    """Write the figure as PNG; its text `Description` has the numbers as the JSON file has them.
 
     Args:
         scenario: what was run.
         runs: one per row.
-        title: in one line.
-        mass: of the robot [kg]; limits of most laws are per kg.
+        robot: limits of most laws are per kg of its mass.
+        facts: further entries of the numbers; `time_step` [s] is in the title.
         path: file to write.
+        unit: model whose time of a step is 1; '': times are in µs.
+        cost: heading of the times.
     """
     import matplotlib
 
@@ -121,13 +140,16 @@ def draw(
     from matplotlib import pyplot as plt
 
     count = len(runs)
+    title = (
+        f'{robot.name}, {scenario.name}: {scenario.meaning}; h = {1e3 * facts["time_step"]:g} ms'
+    )
     style = {'font.size': 10, 'axes.spines.top': False, 'axes.spines.right': False}
     with plt.rc_context(style):
         height = 0.62 * count + 2.0
-        figure = plt.figure(figsize=(13.5, height))
+        figure = plt.figure(figsize=(WIDTH, height))
         grid = figure.add_gridspec(
-            count, 4, width_ratios=(3.2, 2.0, 1.5, 4.6), hspace=0.0, wspace=0.1, left=0.1,
-            right=0.985, top=1.0 - 1.25 / height, bottom=0.62 / height,
+            count, 4, width_ratios=(1.9, 2.2, 1.0, 4.9), hspace=0.0, wspace=0.09, left=0.115,
+            right=0.995, top=1.0 - 1.25 / height, bottom=0.62 / height,
         )  # fmt: skip
         draw_traces([figure.add_subplot(grid[k, 0]) for k in range(count)], scenario, runs)
         panels = [figure.add_subplot(grid[:, k]) for k in (1, 2, 3)]
@@ -138,10 +160,12 @@ def draw(
             for k in range(1, count):
                 axes.axhline(k - 0.5, color=LINE, linewidth=0.8, zorder=0)
         draw_headline(panels[0], scenario, runs)
-        draw_cost(panels[1], runs)
-        draw_laws(panels[2], runs, mass)
+        draw_cost(panels[1], runs, unit)
+        heading(panels[1], cost)
+        draw_laws(panels[2], runs, robot.total_mass)
         figure.text(0.012, 1.0 - 0.2 / height, title, va='top', fontsize=15, weight='bold')
-        figure.savefig(path, dpi=120, facecolor='white')
+        numbers = {'Description': as_json(scenario, runs, facts)}
+        figure.savefig(path, dpi=160, facecolor='white', metadata=numbers)
         plt.close(figure)
 
 
@@ -163,7 +187,7 @@ def draw_traces(axes: Sequence[Any], scenario: Scenario, runs: Sequence[ModelRun
         ax.set_xlim(0.0, scenario.duration)
         ax.set_ylim(low - margin, high + margin)
         ax.set_yticks([0.0, float(f'{high:.1g}')] if low > -0.1 * high else [0.0])
-        ax.tick_params(axis='y', labelsize=7, colors=GREY, length=2)
+        ax.tick_params(axis='y', labelsize=8, colors=GREY, length=2)
         ax.spines['left'].set_color(LINE)
         ax.spines['bottom'].set_color(LINE)
         ax.set_ylabel(run.model, rotation=0, ha='right', va='center', labelpad=10,
@@ -206,21 +230,28 @@ def draw_headline(axes: Any, scenario: Scenario, runs: Sequence[ModelRun]) -> No
         axes.plot(value, k, 'o', color=BLUE, markersize=7, zorder=3)
         label = '0' if abs(value) < 1e-6 else f'{value:.4g}'
         if expected:
-            label += f'  ({value / expected - 1.0:+.1%})'
+            label += f' ({signed_percent(value / expected - 1.0)})'
         axes.annotate(label, (value, k), (-9, 0) if value > middle else (9, 0), va='center',
                       ha='right' if value > middle else 'left', textcoords='offset points',
-                      fontsize=8.5, color=INK)  # fmt: skip
+                      fontsize=8, color=INK)  # fmt: skip
     everything = np.array([*known, expected, 0.0])
     low, high = everything.min(), everything.max()
     span = max(high - low, 1e-6)
-    axes.set_xlim(low - 0.2 * span, high + 0.25 * span)
+    axes.set_xlim(low - 0.12 * span, high + 0.15 * span)
     axes.locator_params(axis='x', nbins=4)
     heading(axes, f'{scenario.headline}\n{scenario.reference} {expected:.5g}')
 
 
-def draw_cost(axes: Any, runs: Sequence[ModelRun]) -> None:
-    """Draw wall time per step on a logarithmic axis."""
-    values = [run.measures.step_time for run in runs]
+def signed_percent(share: float) -> str:
+    """Return a relative error as docs/which_model.md has it: −0.39 %, 0 %."""
+    text = f'{100.0 * share:+.2f}'
+    return ('0' if float(text) == 0.0 else text.replace('-', '−').removesuffix('.00')) + ' %'
+
+
+def draw_cost(axes: Any, runs: Sequence[ModelRun], unit: str) -> None:
+    """Draw wall time per step on a logarithmic axis, in µs or in units of a model."""
+    times = {run.model: run.measures.step_time for run in runs}
+    values = [time / times[unit] if unit else time for time in times.values()]
     known = [value for value in values if np.isfinite(value)] or [10.0, 100.0]
     axes.set_xscale('log')
     axes.set_xlim(min(known) / 1.8, max(known) * 2.2)
@@ -228,11 +259,11 @@ def draw_cost(axes: Any, runs: Sequence[ModelRun]) -> None:
         if np.isfinite(value):
             axes.hlines(k, min(known) / 1.8, value, color=LINE, linewidth=3, zorder=1)
             axes.plot(value, k, 'o', color=INK, markersize=6, zorder=3)
-            axes.annotate(f'{value:.0f}', (value, k), (7, 0), va='center', fontsize=8.5,
+            label = f'{value:.2f}' if unit and value < 9.995 else f'{value:.{1 if unit else 0}f}'
+            axes.annotate(label, (value, k), (7, 0), va='center', fontsize=8.5,
                           textcoords='offset points', color=INK)  # fmt: skip
     axes.tick_params(axis='x', which='both', bottom=False, labelbottom=False)
     axes.spines['bottom'].set_visible(False)
-    heading(axes, 'µs per step')
 
 
 def draw_laws(axes: Any, runs: Sequence[ModelRun], mass: float) -> None:
@@ -250,10 +281,10 @@ def draw_laws(axes: Any, runs: Sequence[ModelRun], mass: float) -> None:
                 size = 5.0 + 12.0 * min(decades / DECADES, 1.0)
                 axes.plot(column, k - 0.1, 's', color=BROKEN, markersize=size)
                 axes.text(column, k + 0.43, quantity(law, run.laws[law]), ha='center',
-                          va='bottom', fontsize=7, color=INK)  # fmt: skip
+                          va='bottom', fontsize=7.5, color=INK)  # fmt: skip
     axes.xaxis.tick_top()
     axes.spines['bottom'].set_visible(False)
-    axes.set_xticks(range(len(LAWS)), [LABELS[law] for law in LAWS], fontsize=8.5)
+    axes.set_xticks(range(len(LAWS)), [LABELS[law] for law in LAWS], fontsize=8)
     axes.tick_params(axis='x', length=0)
     below = {'transform': axes.transAxes, 'va': 'top', 'fontsize': 9}
     axes.text(0.0, -0.02, '■ law broken, with its largest residual', color=BROKEN, **below)
@@ -264,7 +295,7 @@ def quantity(law: str, value: float) -> str:
     """Return a residual in a unit in which it is short."""
     unit = UNITS[law]
     for prefix, scale in (('', 1.0), ('m', 1e-3), ('µ', 1e-6)):
-        if value >= scale:
+        if value >= (0.1 if unit == 'N s' else 1.0) * scale:  # a long unit, a short number
             return f'{value / scale:.{0 if value >= 10.0 * scale else 1}f} {prefix}{unit}'
     return f'{value:.0e} {unit}'
 

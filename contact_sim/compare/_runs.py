@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -356,18 +356,9 @@ def aligned(cells: Sequence[Sequence[str]]) -> str:
     return '\n'.join([lines[0], '-' * max(map(len, lines)), *lines[1:]])
 
 
-def write(
-    path: Path, scenario: Scenario, runs: Sequence[ModelRun], facts: dict[str, Any]
-) -> tuple[Path, Path]:
-    """Write `path`.csv and `path`.json; return both paths.
-
-    Args:
-        path: without suffix.
-        scenario: what was run.
-        runs: of the models.
-        facts: further entries of the JSON file.
-    """
-    rows: list[dict[str, Any]] = [
+def rows_of(scenario: Scenario, runs: Sequence[ModelRun]) -> list[dict[str, Any]]:
+    """Return a run per row, as the files have them."""
+    return [
         {
             'model': run.model,
             'outcome': run.outcome or 'ok',
@@ -379,15 +370,37 @@ def write(
         }
         for run in runs
     ]
+
+
+def as_json(scenario: Scenario, runs: Sequence[ModelRun], facts: Mapping[str, Any]) -> str:
+    """Return the runs as JSON, with None for numbers that are not finite, which JSON lacks."""
+    rows = [
+        {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in row.items()
+        }
+        for row in rows_of(scenario, runs)
+    ]
+    everything = {**facts, 'scenario': asdict(scenario), 'runs': rows}
+    return json.dumps(everything, indent=2, ensure_ascii=False)
+
+
+def write(
+    path: Path, scenario: Scenario, runs: Sequence[ModelRun], facts: Mapping[str, Any]
+) -> tuple[Path, Path]:
+    """Write `path`.csv and `path`.json; return both paths.
+
+    Args:
+        path: without suffix.
+        scenario: what was run.
+        runs: of the models.
+        facts: further entries of the JSON file.
+    """
+    rows = rows_of(scenario, runs)
     table, document = path.with_suffix('.csv'), path.with_suffix('.json')
     with table.open('w', encoding='utf-8', newline='') as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    for row in rows:  # JSON has no infinity and no NaN
-        for key, value in row.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                row[key] = None
-    everything = {**facts, 'scenario': asdict(scenario), 'runs': rows}
-    document.write_text(json.dumps(everything, indent=2, ensure_ascii=False) + '\n', 'utf-8')
+    document.write_text(as_json(scenario, runs, facts) + '\n', 'utf-8')
     return table, document

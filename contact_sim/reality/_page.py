@@ -61,6 +61,10 @@ def _behind(ranking: Ranking, outcome: Outcome) -> str:
     return str(difference) if difference.low > 0.0 else NOT_APART
 
 
+TICKS = (1.0, 2.0, 3.0, 5.0)
+"""Of a decade, which are labelled."""
+
+
 def values_of(values: Mapping[str, float], model: str) -> str:
     """Return parameters in words."""
     parts = []
@@ -89,6 +93,7 @@ def draw(ranking: Ranking) -> Any:
 
     matplotlib.use('Agg')
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
     fitted = ranking.fitted()[::-1]
     defaults = {one.name: one for one in ranking.outcomes if not one.fitted and not one.peer}
@@ -124,10 +129,15 @@ def draw(ranking: Ranking) -> Any:
         axes[0].set_yticks(range(len(fitted)), [', '.join((one.name, *one.same_as))
                                                 for one in fitted])  # fmt: skip
         measure = ranking.measures[0]
-        axes[0].set_xscale('log')
         axes[0].set_xlabel(f'{measure.name} [{measure.unit}], mean and interval of 95 %')
         axes[1].set_xlabel('trials: 5, 25, 50, 75, 95 %')
-        axes[1].set_xscale('log')
+        for panel in axes:  # 20, 30, 100 and not 2 × 10¹
+            panel.set_xscale('log')
+            panel.xaxis.set_major_locator(LogLocator(subs=TICKS))
+            panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f'{value:g}'))
+            panel.xaxis.set_minor_locator(NullLocator())
+            if len([x for x in panel.get_xticks() if np.prod(panel.get_xlim() - x) < 0.0]) < 3:
+                panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axes[0].legend(frameon=False, fontsize=9)
         figure.suptitle(
             f'{ranking.title}: {len(ranking.held_out)} held-out trials, laws fitted to '
@@ -137,7 +147,10 @@ def draw(ranking: Ranking) -> Any:
 
 
 def write(ranking: Ranking, folder: Path) -> list[Path]:
-    """Write table and figure of a ranking; return the files."""
+    """Write table and figure of a ranking; return the files.
+
+    The text `Description` of the picture has the table.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     text = folder / f'{ranking.experiment}.md'
     parts = [f'## {ranking.title}', table(ranking)]
@@ -146,7 +159,8 @@ def write(ranking: Ranking, folder: Path) -> list[Path]:
     text.write_text('\n\n'.join(parts) + '\n', encoding='utf-8')
     picture = folder / f'{ranking.experiment}.png'
     figure = draw(ranking)
-    figure.savefig(picture, dpi=110, facecolor='white')
+    words = {'Description': table(ranking)}
+    figure.savefig(picture, dpi=140, facecolor='white', metadata=words)
     from matplotlib import pyplot as plt
 
     plt.close(figure)

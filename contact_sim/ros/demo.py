@@ -13,9 +13,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,9 @@ from visualization_msgs.msg import MarkerArray
 from contact_sim._command_line import one_of, parser_with_examples
 from contact_sim._types import Array
 from contact_sim.contact_models import model_names
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, InvalidInput
 from contact_sim.robot._catalogue import default_robot, robots
-from contact_sim.robot._contact_points import Foot, foot_frame
+from contact_sim.robot._contact_points import foot_frame
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
 from contact_sim.ros._client import SimulationClient
@@ -76,11 +77,18 @@ WATCH = (
 SHORTEST = 1.0
 """Seconds below which there is nothing to judge: the robot has to land first."""
 COLOURS = ('#0072B2', '#E69F00', '#009E73', '#CC79A7', '#D55E00', '#56B4E9')
-INK, GROUND = '#222222', '#d9d6d0'
-AZIMUTH, ELEVATION = np.radians(-62.0), np.radians(18.0)
-"""Direction of view, as angles about and above the ground [rad]."""
-CONE_SIDES = 40
-LARGEST_SHOWN = 2.5
+INK = '#222222'
+LANDING, TROTTING = 0.8, 1.5
+"""Seconds of the figure: the first of a landing, the last of a trot."""
+ARROW_LENGTH, NEARER = 0.35, 0.85
+"""Of a force as large as the weight, and the distance of the camera: over that of the viewer."""
+LINE_HEIGHT = 0.065
+"""Of a label beside the forces, over the height of their axes."""
+LOADING = 2.0
+"""Seconds that a page has to load its lights."""
+SCENE_SIZE = (1080, 810)
+"""Width and height of the rendered robot [pixels]."""
+LARGEST_SHOWN = 4.0
 """Upper end of the force axis over the weight: an impact within one step is far above."""
 
 
@@ -354,142 +362,138 @@ def complaints(result: dict[str, Any], standing: float) -> list[str]:
 # -------------------------------------------------------------------- the picture
 
 
-def draw(robot: RobotModel, track: Track, lines: Sequence[str], path: Path) -> None:
-    """Write the figure as PNG: the robot with its contact forces, forces and height over time."""
+def draw(
+    robot: RobotModel, track: Track, lines: Sequence[str], path: Path, scene: bool = True
+) -> None:
+    """Write the figure as PNG: the robot as the viewer shows it, forces and height over time.
+
+    Args:
+        robot: of the run.
+        track: of the run.
+        lines: title and facts.
+        path: of the file.
+        scene: whether the robot is rendered, which needs the viewer and Chromium.
+    """
     import matplotlib
 
     matplotlib.use('Agg')
     from matplotlib import pyplot as plt
 
+    lands = not track.force[0].any()
+    begin, end = (0.0, LANDING) if lands else (track.time[-1] - TROTTING, track.time[-1])
+    seen = (track.time >= begin - 1e-9) & (track.time <= end + 1e-9)
+    # the lowest instant of a landing; of a trot the last in which most feet carry
+    lowest = int(np.argmin(np.where(seen, track.height, np.inf)))
+    carrying = (track.force[:, :, 2] > 0.0).sum(axis=1) * seen
+    now = lowest if lands else len(carrying) - 1 - int(np.argmax(carrying[::-1]))
     plt.rcParams.update({'font.size': 10, 'axes.spines.top': False, 'axes.spines.right': False})
     figure = plt.figure(figsize=(10.0, 5.0))
-    scene = figure.add_axes((0.01, 0.01, 0.43, 0.68))
-    forces = figure.add_axes((0.52, 0.43, 0.33, 0.53))
-    height = figure.add_axes((0.52, 0.11, 0.33, 0.25), sharex=forces)
+    forces = figure.add_axes((0.55, 0.43, 0.31, 0.53))
+    height = figure.add_axes((0.55, 0.11, 0.31, 0.25), sharex=forces)
     figure.text(0.02, 0.96, lines[0], va='top', fontsize=16, fontweight='bold', color=INK)
-    figure.text(0.02, 0.87, '\n'.join(lines[1:]), va='top', color=INK, linespacing=1.6)
-    draw_scene(scene, robot, track)
-    draw_forces(forces, robot, track)
-    height.plot(track.time, 1e3 * track.height, color=INK, linewidth=1.6)
+    figure.text(0.02, 0.87, '\n'.join(lines[1:]), va='top', color=INK, linespacing=1.5)
+    if scene:
+        axes = figure.add_axes((0.0, 0.05, 0.48, 0.6))
+        axes.axis('off')
+        try:
+            axes.imshow(rendered(robot, track, now))
+        except (ImportError, InvalidInput) as error:
+            print(f'no scene in the picture: {error}', file=sys.stderr)
+        else:
+            caption = f'at {track.time[now]:.2f} s: contact forces in their friction cones'
+            figure.text(0.02, 0.02, caption, fontsize=9, color=INK)
+    draw_forces(forces, robot, track, seen)
+    height.plot(track.time[seen], 1e3 * track.height[seen], color=INK, linewidth=1.6)
     height.set_ylabel('base height [mm]')
     height.set_xlabel('simulated time [s]')
-    height.set_xlim(0.0, track.time[-1])
+    height.set_xlim(max(begin, 0.0), min(end, track.time[-1]))
     height.locator_params(axis='x', nbins=6)
+    for axes in (forces, height):
+        axes.axvline(track.time[now], color=INK, linewidth=0.6, linestyle=(0, (1, 3)))
     figure.savefig(path, dpi=150, facecolor='white')
     plt.close(figure)
 
 
-def draw_forces(axes: Any, robot: RobotModel, track: Track) -> None:
-    """Stack the normal forces of the feet: together they carry the weight."""
+def draw_forces(axes: Any, robot: RobotModel, track: Track, seen: NDArray[np.bool_]) -> None:
+    """Stack the normal forces of the feet over the instants `seen`."""
     weight = robot.total_mass * 9.81
     names = [foot.name for foot in robot.feet]
-    normal = track.force[:, :, 2].T
+    time, normal = track.time[seen], track.force[seen, :, 2].T
     colours = [COLOURS[k % len(COLOURS)] for k in range(len(names))]
-    axes.stackplot(track.time, normal, colors=colours, alpha=0.75, linewidth=0.0)
+    axes.stackplot(time, normal, colors=colours, alpha=0.75, linewidth=0.0)
     for upper in np.cumsum(normal, axis=0):
-        axes.plot(track.time, upper, color='white', linewidth=0.4)
+        axes.plot(time, upper, color='white', linewidth=0.4)
     axes.axhline(weight, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
-    end, levels = track.time[-1], np.cumsum(normal[:, -1])
+    top = min(1.05 * normal.sum(axis=0).max(), LARGEST_SHOWN * weight)
+    levels, below = np.cumsum(normal[:, -1]), -np.inf
     for name, colour, level, force in zip(names, colours, levels, normal[:, -1], strict=True):
-        axes.annotate(
-            f'{name}  {force:.1f} N', (end, level - 0.5 * force), (6, 0), va='center',
-            textcoords='offset points', color=colour, fontsize=9, annotation_clip=False,
-        )  # fmt: skip
+        if force > 0.0:
+            below = max(level - 0.5 * force, below + LINE_HEIGHT * top)
+            axes.annotate(
+                f'{name}  {force:.1f} N', (time[-1], below), (6, 0), va='center',
+                textcoords='offset points', color=colour, fontsize=9, annotation_clip=False,
+            )  # fmt: skip
     axes.annotate(
-        f'm g = {weight:.1f} N', (end, weight), (6, 1), textcoords='offset points', va='bottom',
-        color=INK, fontsize=9, annotation_clip=False,
+        f'm g = {weight:.1f} N', (time[-1], max(weight, below + LINE_HEIGHT * top)), (6, 1),
+        textcoords='offset points', va='center', color=INK, fontsize=9, annotation_clip=False,
     )  # fmt: skip
-    axes.set_ylim(0.0, LARGEST_SHOWN * weight)
+    axes.set_ylim(0.0, top)
     axes.set_ylabel('normal force of each foot [N]')
     axes.tick_params(labelbottom=False)
 
 
-def projected(points: Array) -> tuple[Array, Array]:
-    """Return points (..., 3) as seen by the viewer: (..., 2) on the picture, (...) the depth."""
-    right = np.array([-np.sin(AZIMUTH), np.cos(AZIMUTH), 0.0])
-    towards = np.array(
-        [np.cos(ELEVATION) * np.cos(AZIMUTH), np.cos(ELEVATION) * np.sin(AZIMUTH),
-         np.sin(ELEVATION)]
-    )  # fmt: skip
-    picture = np.stack([points @ right, points @ np.cross(towards, right)], axis=-1)
-    return picture, points @ towards
+def loading() -> Iterator[None]:
+    """Yield twice, so that the second picture is taken once the lights of the page are there."""
+    yield
+    time.sleep(LOADING)
+    yield
 
 
-def draw_scene(axes: Any, robot: RobotModel, track: Track) -> None:
-    """Draw the robot at the end, its contact forces and their friction cones."""
-    model = robot.pinocchio_model
-    data = model.createData()
-    pin.forwardKinematics(model, data, track.configuration[-1])
-    joints = np.array([data.oMi[j].translation for j in range(model.njoints)])
-    legs = [leg(robot, data, joints, foot) for foot in robot.feet]
-    size = np.ptp(np.vstack(legs), axis=0).max()
-    # a grid on z = 0 around the robot
-    span = np.linspace(-0.8 * size, 0.8 * size, 7)
-    for s in span:
-        for ends in ([[s, span[0]], [s, span[-1]]], [[span[0], s], [span[-1], s]]):
-            line = np.column_stack([np.array(ends) + joints[1, :2], np.zeros(2)])
-            axes.plot(*projected(line)[0].T, color=GROUND, linewidth=0.9, zorder=0)
-    # the legs behind the trunk, the trunk, and the legs before it
-    hips = np.array([line[0] for line in legs])
-    order = np.argsort([projected(line)[1].mean() for line in legs])
-    half = len(order) // 2
-    for k in order[:half]:
-        draw_leg(axes, legs[k], COLOURS[k % len(COLOURS)])
-    corners = projected(hips)[0]
-    around = np.argsort(np.arctan2(*(corners - corners.mean(axis=0)).T))
-    axes.fill(*corners[around].T, color='#4a4a4a', linewidth=14, joinstyle='round', zorder=4)
-    for k in order[half:]:
-        draw_leg(axes, legs[k], COLOURS[k % len(COLOURS)], zorder=5)
-    scale = 1.8 * size / (robot.total_mass * 9.81)
-    for k in order:
-        contact, force = track.foot[-1, k], track.force[-1, k]
-        if force.any():  # not of a foot in the air
-            draw_force(axes, contact, scale * force, COLOURS[k % len(COLOURS)])
-    axes.set_aspect('equal', anchor='S')
-    axes.axis('off')
+def rendered(robot: RobotModel, track: Track, k: int) -> NDArray[np.uint8]:
+    """Return the robot at sample k as the viewer shows it, (height, width, 3).
 
+    Forces are those of the messages, in the colours of the feet, and shown with their cones.
 
-def leg(robot: RobotModel, data: pin.Data, joints: Array, foot: Foot) -> Array:
-    """Return the joint origins from the base to a foot, and the centre of its points, (n, 3)."""
-    model = robot.pinocchio_model
-    joint = model.getJointId(foot.joint)
-    centre = np.mean([robot.contact_points[k].offset for k in foot.points], axis=0)
-    line = [data.oMi[joint].act(centre)]
-    while joint > 1:
-        line.append(joints[joint])
-        joint = model.parents[joint]
-    return np.array(line[::-1])
+    Raises:
+        ImportError: viser is not installed.
+        InvalidInput: no Chromium on this machine.
+    """
+    from matplotlib.colors import to_rgb
+    from PIL import Image
 
+    from contact_sim.collision import Plane
+    from contact_sim.drawing._step_shapes import CONE_HEIGHT, Arrows, cone_triangles
+    from contact_sim.view._saved import quiet_server, write_clip
+    from contact_sim.view._scene import ArrowLayer, Camera, Scene
 
-def draw_leg(axes: Any, line: Array, colour: str, zorder: int = 3) -> None:
-    """Draw the links of a leg and a dot for the foot."""
-    picture, _ = projected(line)
-    axes.plot(*picture.T, color='#5f5f5f', linewidth=5, solid_capstyle='round',
-              solid_joinstyle='round', zorder=zorder)  # fmt: skip
-    axes.plot(*picture[:-1].T, 'o', color='#8d8d8d', markersize=4, zorder=zorder)
-    axes.plot(*picture[-1], 'o', color=colour, markersize=9, zorder=zorder)
-
-
-def draw_force(axes: Any, contact: Array, arrow: Array, colour: str) -> None:
-    """Draw the friction cone at a contact, and the force inside it."""
-    from scipy.spatial import ConvexHull
-
-    height = 0.5 * np.linalg.norm(arrow)
-    angles = np.linspace(0.0, 2.0 * np.pi, CONE_SIDES)
-    rim = height * np.column_stack(
-        [FRICTION * np.cos(angles), FRICTION * np.sin(angles), np.ones(CONE_SIDES)]
-    )
-    tip, circle = projected(contact)[0], projected(contact + rim)[0]
-    points = np.vstack([circle, tip])
-    outline = points[ConvexHull(points).vertices]
-    axes.fill(*outline.T, color=colour, alpha=0.16, linewidth=0.0, zorder=6)
-    axes.plot(*circle.T, color=colour, alpha=0.6, linewidth=0.8, zorder=6)
-    head = projected(contact + arrow)[0]
-    axes.annotate(
-        '', head, tip, zorder=7, annotation_clip=False,
-        arrowprops={'arrowstyle': '-|>,head_width=0.22,head_length=0.45', 'color': colour,
-                    'linewidth': 2.2, 'shrinkA': 0.0, 'shrinkB': 0.0},
-    )  # fmt: skip
+    state: Any = SimpleNamespace(q=track.configuration[k])  # all that these layers read
+    weight, force, contact = robot.total_mass * 9.81, track.force[k], track.foot[k]
+    loaded = np.flatnonzero(force[:, 2] > 0.0)
+    with quiet_server() as server, tempfile.TemporaryDirectory() as folder:
+        scene = Scene(server, robot, Plane())
+        for name in scene.visible:
+            scene.visible[name] = name in ('meshes', 'ground')
+        whole = scene.framing(state)
+        away = np.subtract(whole.position, whole.look_at)
+        scale = ARROW_LENGTH * float(np.linalg.norm(away)) / weight
+        x, y, z = (whole.look_at + NEARER * away).tolist()
+        camera = Camera((x, y, z), whole.look_at)
+        for foot in loaded:
+            colour = to_rgb(COLOURS[foot % len(COLOURS)])
+            arrow = ArrowLayer(server.scene, f'{scene.path}/{foot}', 'force', (*colour, 1.0))
+            arrow.show(Arrows(contact[[foot]], scale * force[[foot]]))
+            height = 0.5 * scale * force[foot, 2]  # the cone ends at half of the arrow
+            rim = height / CONE_HEIGHT * cone_triangles(FRICTION)
+            faces = np.arange(len(rim)).reshape(-1, 3)
+            server.scene.add_mesh_simple(
+                f'{scene.path}/cone {foot}', contact[foot] + rim, faces,
+                color=colour, opacity=0.3, side='double', cast_shadow=False,
+            )  # fmt: skip
+        scene.show(state)
+        clip = write_clip(Path(folder, 'scene.webp'), server, loading(), 1.0, camera, SCENE_SIZE)
+        with Image.open(clip) as picture:
+            picture.seek(picture.n_frames - 1)
+            return np.asarray(picture.convert('RGB'))
 
 
 # -------------------------------------------------------------------- the command
@@ -519,7 +523,7 @@ def run_and_judge(options: argparse.Namespace, logs: Path) -> int:
         result |= judge_trot(track)
     print_table(result)
     (options.out / 'demo.json').write_text(json.dumps(result, indent=2) + '\n', encoding='utf-8')
-    draw(run.robot, track, facts(result), options.out / 'demo.png')
+    draw(run.robot, track, facts(result), options.out / 'demo.png', options.scene)
     print(WATCH.format(options))
     wrong = complaints(result, float(run.robot.reference_configuration()[2]))
     for complaint in wrong:
@@ -551,6 +555,10 @@ def main(arguments: list[str] | None = None) -> int:
         '--seconds', type=watched_seconds, default=5.0, help='simulated time to watch'
     )
     parser.add_argument('--out', type=Path, default=Path('out'), help='folder for the results')
+    parser.add_argument(
+        '--scene', action=argparse.BooleanOptionalAction, default=True,
+        help='render the robot for the picture: needs the viewer and Chromium, about 10 s',
+    )  # fmt: skip
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='contact_sim_demo_') as folder:

@@ -32,6 +32,8 @@ BEFORE_FAILURE = 0.5
 """The viewer opens a recording this long before its end [s]."""
 SET_ASIDE = 'holds feet: set aside'
 """Of a law that holds feet as no ground can."""
+WIDTH, TITLE_POINTS = 11.0, 1150.0
+"""Of the figure [inch]; size of the font of its title times the letters in a line."""
 MOST_FAILURES = 12
 """Failed runs that the page names."""
 
@@ -70,11 +72,12 @@ def draw(verdict: Verdict, factors: Sequence[Factor], about: Investigation) -> A
     style = {'font.size': 10, 'axes.spines.top': False, 'axes.spines.right': False}
     with plt.rc_context(style):
         height = 0.36 * rows + 1.9 + (1.9 if parting else 0.0)
-        figure = plt.figure(figsize=(13.0, height))
+        figure = plt.figure(figsize=(WIDTH, height))
         top = 1.0 - 1.15 / height
         grid = figure.add_gridspec(
-            2 if parting else 1, 3, width_ratios=(1.0, 1.5, 0.8), wspace=0.72, hspace=0.45,
-            left=0.115, right=0.945, top=top, bottom=0.55 / height,
+            2 if parting else 1, 3, width_ratios=(1.0, 1.5, 0.8), wspace=0.78,
+            hspace=2.0 / (0.36 * rows + 1.3),
+            left=0.135, right=0.935, top=top, bottom=0.55 / height,
             height_ratios=(0.36 * rows, 1.3) if parting else (1.0,),
         )  # fmt: skip
         draw_laws(figure.add_subplot(grid[0, 0]), table, laws, verdict.set_aside)
@@ -84,7 +87,8 @@ def draw(verdict: Verdict, factors: Sequence[Factor], about: Investigation) -> A
             draw_parting(figure.add_subplot(grid[1, :]), verdict)
         title = f'{about.controller}, {about.robot}, {about.scenario}: {verdict.headline}'
         colour = WORKS if verdict.cause == 'none' else INK
-        figure.text(0.012, 1.0 - 0.16 / height, title, va='top', fontsize=15, weight='bold',
+        size = min(15.0, TITLE_POINTS / len(title))
+        figure.text(0.012, 1.0 - 0.16 / height, title, va='top', fontsize=size, weight='bold',
                     color=colour)  # fmt: skip
         figure.text(0.012, 1.0 - 0.5 / height, subtitle(verdict), va='top', color=GREY)
     return figure
@@ -174,8 +178,8 @@ def draw_factors(axes: Any, table: Table, factors: Sequence[Factor]) -> None:
         Line2D([], [], color=WORKS, marker='o', linestyle='', label='works'),
         Line2D([], [], color=FAILS, marker='X', linestyle='', label='fails'),
     ]
-    axes.legend(handles=handles, loc='lower right', bbox_to_anchor=(1.28, 1.0), ncols=2,
-                frameon=False, fontsize=8)  # fmt: skip
+    axes.legend(handles=handles, loc='lower right', bbox_to_anchor=(1.5, 0.99), ncols=2,
+                frameon=False, fontsize=8, columnspacing=0.6, handletextpad=0.0)  # fmt: skip
 
 
 def any_better(table: Table, factors: Sequence[Factor], law: str) -> bool:
@@ -200,7 +204,7 @@ def draw_effects(axes: Any, verdict: Verdict, factors: Sequence[Factor]) -> None
     axes.set_xticks([0.0, 0.5, 1.0], ['0', '50 %', '100 %'])
     axes.tick_params(axis='y', length=0)
     axes.spines['left'].set_visible(False)
-    axes.set_title('share of the outcome it explains', fontsize=10, loc='left', color=INK)
+    axes.set_title('share of the outcome', fontsize=10, loc='left', color=INK)
 
 
 def draw_parting(axes: Any, verdict: Verdict) -> None:
@@ -210,13 +214,16 @@ def draw_parting(axes: Any, verdict: Verdict) -> None:
     distance = np.maximum(np.array(parting.distances), 1e-12)
     axes.plot(parting.times, distance, color=INK, linewidth=1.5)
     axes.set_yscale('log')
-    marks = ((parting.time, 'differ', 0.9), (parting.mode_time, parting.mode_what, 0.75),
-             (parting.matters_time, 'it matters', 0.6))  # fmt: skip
+    marks = ((parting.time, 'differ', 0.5), (parting.mode_time, parting.mode_what, 0.3),
+             (parting.matters_time, 'it matters', 0.3))  # fmt: skip
     for time, text, height in marks:
         if np.isfinite(time):
             axes.axvline(time, color=FAILS, linewidth=1.0, linestyle=(0, (3, 2)))
-            axes.text(time, height, f' {text}, {time:.3f} s', fontsize=8, color=FAILS,
-                      transform=axes.get_xaxis_transform())  # fmt: skip
+            axes.annotate(
+                f'{text}, {time:.3f} s', (time, height), (5, 0), va='center', fontsize=8,
+                xycoords=axes.get_xaxis_transform(), textcoords='offset points', color=FAILS,
+                bbox={'color': 'white', 'pad': 1.0},
+            )  # fmt: skip
     axes.set_xlabel('time [s]')
     axes.set_ylabel('base apart [m]', fontsize=9)
     axes.set_title(f'where {parting.names[0]} and {parting.names[1]} part, the same seed',
@@ -257,13 +264,15 @@ $sections
 def write(verdict: Verdict, factors: Sequence[Factor], about: Investigation, folder: Path) -> Path:
     """Write verdict.html and verdict.png in a folder; return the page.
 
+    The text `Description` of the picture has the answer and the evidence as the command prints it.
     Each file is complete at any time: it replaces the one before.
     """
     from matplotlib import pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)
     figure, data = draw(verdict, factors, about), io.BytesIO()
-    figure.savefig(data, format='png', dpi=120, facecolor='white')
+    words = {'Description': '\n'.join([verdict.statement, *map(str, verdict.evidence)])}
+    figure.savefig(data, format='png', dpi=150, facecolor='white', metadata=words)
     plt.close(figure)
     replace_file(folder / 'verdict.png', data.getvalue())
     page = page_text(verdict, factors, about, data.getvalue())

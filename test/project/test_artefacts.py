@@ -32,8 +32,8 @@ def test_artefacts_are_those_of_theory_and_of_the_page(model, sections, monkeypa
     from artefacts import ARTEFACTS
 
     assert tuple(ARTEFACTS) == contact_models()
-    section = sections[model]
-    for number in ARTEFACTS[model]().numbers:
+    section, numbers = sections[model], ARTEFACTS[model]().numbers
+    for number in numbers:
         assert number.value == pytest.approx(number.expected, rel=0.0, abs=number.tolerance)
         quoted = number.text.replace('-', '−')
         assert quoted in section, f'{quoted} of {model} is not in its section'
@@ -41,6 +41,9 @@ def test_artefacts_are_those_of_theory_and_of_the_page(model, sections, monkeypa
     picture = PAGE.parent / f'artefacts/{model}.png'
     assert f'](artefacts/{model}.png)' in section
     assert picture.stat().st_size < LARGEST
+    image = pytest.importorskip('PIL.Image', reason='needs Pillow')
+    with image.open(picture) as drawn:
+        assert drawn.text['Description'].splitlines() == [number.text for number in numbers]
 
 
 def test_the_table_of_guarantees_is_that_of_the_tests():

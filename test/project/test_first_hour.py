@@ -61,12 +61,27 @@ def test_a_robot_of_ones_own_is_inspected(folder):
     assert 'stands' in result.stdout
 
 
-def test_a_controller_of_ones_own_moves_a_robot_of_ones_own_in_the_viewer(folder):
+@pytest.mark.parametrize('part', [4, 5, 6])
+def test_the_viewer_shows_what_each_part_asks_for(folder, part):
     pytest.importorskip('viser')
-    shown = [
-        words for part in (4, 5, 6) for words in commands(part) if 'contact_sim.view' in words
-    ]
-    assert len(shown) == 3
-    result = run(folder, [*shown[-1], '--save', 'squat.html', '--duration', '0.2'])
+    (shown,) = [words for words in commands(part) if 'contact_sim.view' in words]
+    result = run(folder, [*shown, '--save', 'seen.html', '--duration', '0.2'])
     assert result.returncode == 0, result.stderr
-    assert (folder / 'squat.html').stat().st_size > 1e4
+    assert (folder / 'seen.html').stat().st_size > 1e4
+
+
+def test_a_controller_of_ones_own_gets_a_verdict(folder):
+    """With a smaller budget than the page has; what is there by then is written."""
+    (asked,) = [words for words in commands(5) if 'contact_sim.verdict' in words]
+    assert asked[-2] == '--budget'
+    result = run(folder, [*asked[:-1], '8s'])
+    assert result.returncode == 0, result.stderr
+    assert 'wrote out/verdict/verdict.html' in result.stdout
+    assert (folder / 'out' / 'verdict' / 'verdict.png').stat().st_size > 1e4
+
+
+def test_the_extras_that_the_page_installs_are_those_that_it_needs():
+    install = ' '.join(commands(1)[0])
+    assert install == "pip install '.[robots,view,verdict]'"
+    readme = (ROOT / 'README.md').read_text(encoding='utf-8')
+    assert install in readme.partition('\n## ')[0]

@@ -1,5 +1,6 @@
-"""docs/which_model.md tells what benchmarks/model_prices.py measures."""
+"""docs/which_model.md and docs/compare.png tell what benchmarks/model_prices.py measures."""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import contact_sim
 from contact_sim import contact_models
+from contact_sim.compare import compare, scenario_of
 from contact_sim.contact_models.guarantees import LIFTS_OFF, MAY_BREAK
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,6 +72,43 @@ def test_the_prices_are_those_of_broken_laws(model, told):
     assert np.isfinite(row['way'])
 
 
+# -------------------------------------------------------------------- the figure
+
+
+@pytest.fixture(scope='module')
+def drawn():
+    """Numbers of docs/compare.png by model, which the picture carries as its description."""
+    image = pytest.importorskip('PIL.Image', reason='needs Pillow')
+    with image.open(ROOT / 'docs' / 'compare.png') as picture:
+        document = json.loads(picture.text['Description'])
+    assert (document['robot'], document['scenario']['name']) == ('go1', 'slide')
+    return {row['model']: row for row in document['runs']}
+
+
+def test_the_figure_and_the_table_are_of_one_run(drawn, told):
+    """Stopping distances and times, as the page prints them; both are written by one command."""
+    assert tuple(drawn) == contact_models()
+    steps = dict(re.findall(r'^\| `(\w+)` \| ([\d.]+) \| [\d.]+ \|', PAGE, re.MULTILINE))
+    for model, row in drawn.items():
+        way = row['headline'] / row['expected'] - 1.0
+        assert way == pytest.approx(told[model]['way'], abs=5.1e-5), model
+        ratio = row['step_time'] / drawn['ncp']['step_time']
+        printed = round(ratio, 2 if ratio < 9.995 else 1)
+        assert printed == pytest.approx(float(steps[model])), model
+
+
+def test_the_figure_shows_what_a_run_finds_today(drawn):
+    scenario = scenario_of('slide')
+    for run in compare(contact_sim.load_robot('go1'), scenario):
+        row = drawn[run.model]
+        assert row['headline'] == pytest.approx(run.headline(scenario), rel=1e-3, abs=1e-6)
+        assert row['broken'].split() == [law for law, broken in run.broken.items() if broken]
+        for law in row['broken'].split():
+            assert row[law] == pytest.approx(run.laws[law], rel=0.05), (run.model, law)
+
+
+# -------------------------------------------------------------------- impacts
+
 IMPACTS = re.findall(
     r'^\| `(ncp|sap: [\w, ]+)` \| ([\d.]+) \| ([\d.]+) to ([\d.]+) \| ([\d.]+) \|$',
     PAGE,
@@ -96,3 +135,21 @@ def test_only_lagged_takes_more_friction_than_there_is():
     assert len(IMPACTS) == 10
     for (law, _), most in from_table.items():
         assert (most > 1.005) == (law == 'sap: lagged')
+
+
+def test_measured_tosses_tell_lagged_from_the_other_forms(monkeypatch):
+    """The page has the figures of all tosses; here are six of them, which are in the tests."""
+    monkeypatch.syspath_prepend(str(ROOT / 'benchmarks'))
+    from impact_friction import LAWS, toss_errors
+
+    row = re.search(r'\| `ncp` \| (`sap: .*) \|\n  \|[-:|]+\n  \| ([\d. |]+) \|\n', PAGE)
+    names = ['ncp', *(name.strip('` ') for name in row.group(1).split('|'))]
+    told = dict(zip(names, map(float, row.group(2).split('|')), strict=True))
+    assert tuple(told) == LAWS
+    reality = (ROOT / 'docs' / 'reality.md').read_text(encoding='utf-8')
+    drake = re.search(r'^\| \*Drake\* as `drake`, its defaults \|.*$', reality, re.M).group(0)
+    assert told['sap: lagged'] == float(drake.split('|')[5])
+    found = toss_errors(ROOT / 'test' / 'reality' / 'data' / 'contact_nets')
+    for errors in (told, found):
+        others = [errors[name] for name in ('ncp', 'sap: similar', 'sap: sap')]
+        assert errors['sap: lagged'] > 3.0 * max(others)

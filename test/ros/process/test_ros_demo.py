@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from ros_session import published_topics
 
 from contact_sim import load_robot
+from contact_sim.view._saved import NAMES
 
 real_time = pytest.mark.real_time  # of a trot in lockstep nothing depends on it
 GO1 = load_robot('go1')
@@ -70,7 +72,9 @@ def test_the_demo_writes_what_it_found(finished):
 def test_the_demo_draws_a_picture(finished):
     from matplotlib.image import imread
 
-    _, out = finished
+    process, out = finished
+    rendered = any(map(shutil.which, NAMES))
+    assert ('no scene in the picture: no browser' in process.stderr) == (not rendered)
     picture = imread(out / 'demo.png')
     assert picture.shape[0] > 500
     assert picture.shape[1] > 1000
@@ -79,7 +83,7 @@ def test_the_demo_draws_a_picture(finished):
 
 @real_time
 def test_the_demo_of_another_robot(tmp_path):
-    process = run('--robot', 'solo12', '--seconds', '2', '--out', str(tmp_path))
+    process = run('--robot', 'solo12', '--seconds', '2', '--out', str(tmp_path), '--no-scene')
     assert process.returncode == 0, process.stderr
     result = json.loads((tmp_path / 'demo.json').read_text(encoding='utf-8'))
     assert result['robot'] == 'solo12'
@@ -90,7 +94,7 @@ def test_the_demo_of_another_robot(tmp_path):
 
 
 def test_the_demo_trots(tmp_path):
-    process = run('--demo', 'trot', '--seconds', '2', '--out', str(tmp_path))
+    process = run('--demo', 'trot', '--seconds', '2', '--out', str(tmp_path), '--no-scene')
     assert process.returncode == 0, process.stderr
     result = json.loads((tmp_path / 'demo.json').read_text(encoding='utf-8'))
     assert result['height_change_m'] < 0.03
