@@ -78,9 +78,7 @@ class ServedPage:
 
         feed = Feed(self._sim, self._pushes.links, loop.pace)
         poses = tuple(self._sim.robot.references)
-        capabilities = Capabilities(
-            contact_models(), poses, (), self._pushes.links, fixed=FIXED
-        )
+        capabilities = Capabilities(contact_models(), poses, (), self._pushes.links, fixed=FIXED)
         self._viewer = ViewerProcess(
             self._sim, feed, capabilities, self._state, self._execute, log
         )

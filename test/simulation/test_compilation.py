@@ -31,9 +31,11 @@ def test_progress_counts_the_kernels_that_an_entry_runs():
     exec('def inner(x):\n    return doubled(x)\n', namespace)
     namespace['inner'] = kernel(namespace['inner'])
     exec('def outer(x):\n    return inner(x) + doubled(x)\n', namespace)
+    exec('def calls(x):\n    return doubled(x)\n', namespace)
     outer = SimpleNamespace(py_func=namespace['outer'])
     assert progress([outer]) == (0, 2)
-    assert doubled(1.0) == 2.0
+    calls = numba.njit(namespace['calls'])  # in this process alone: it has no place on disk
+    assert calls(1.0) == 2.0
     assert progress([outer]) == (1, 2)
     assert progress([outer, SimpleNamespace(py_func=tripled.py_func)]) == (1, 2)
 
@@ -72,11 +74,15 @@ def test_what_few_steps_need_is_compiled_when_one_does():
 
 
 def test_an_interruption_while_it_compiles_is_not_lost(monkeypatch):
-    @on_demand(types.void(types.CPointer(types.double), types.intp))
+    signature = types.void(types.CPointer(types.double), types.intp)
+
     def only_here(numbers, n):
         for i in range(n):
             numbers[i] = 7.0
 
+    machine_code = numba.cfunc(signature)(only_here)  # without a place on disk
+    only_here = on_demand(signature)(only_here)
+    vars(only_here)['address'] = machine_code.address
     compile_, tries = only_here.compile, []
 
     def interrupted():
