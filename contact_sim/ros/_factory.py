@@ -46,6 +46,7 @@ from contact_sim.ros._parameters import (
 from contact_sim.ros._robots import NAME
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import lift, standing_on
+from contact_sim.solvers._jit import compile_what_is_rare
 from contact_sim.terrain._generator import READY_MADE, ground_from_file, ready_made
 from contact_sim.topics._robot_topics import RECORDED_AS, check_sensors
 from contact_sim.topics._table import publish_periods
@@ -99,6 +100,9 @@ def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
     sim.baumgarte = contact.baumgarte
     sim.restitution_threshold = contact.restitution_threshold
     sim.shadow = chosen_shadows(settings)
+    # a node in real time must not wait in a step for what is otherwise compiled when it is needed
+    compile_what_is_rare()
+    sim.last_report.read()
     return sim
 
 

@@ -312,7 +312,7 @@ class StepReport:
         }  # fmt: skip
 
     def read(self) -> None:
-        """Evaluate all compiled quantities once, so that their functions are compiled."""
+        """Compile what evaluates the quantities that are compiled when they are first read."""
         _ = self.residuals, self.problem, self.feet.force
 
 

@@ -530,6 +530,7 @@ class Simulator:
         """Return the reference pose of the robot with its lowest foot on the terrain, (nq,)."""
         return standing_on(self.robot, self.terrain, pose)
 
+    @named_keywords
     def reset(
         self,
         q: ArrayLike | None = None,

@@ -49,9 +49,9 @@ from numba.np import arrayobj
 # Linking. By default numba optimises every function together with all that it calls, and writes
 # machine code for it, before it links it into its callers, which are optimised and written in
 # turn: a kernel at depth ten is optimised ten times. Here a function that is called by another one
-# stays as it was lowered; the outermost function, the one that Python calls, is optimised as a
-# whole and is the only one cached. The bits are the same, and a first start takes about half of
-# the time. This is built on numba's custom compilers (`pipeline_class`), with a code library that
+# is only tidied up; the outermost function, the one that Python calls, is optimised as a whole and
+# is the only one cached. The bits are the same, and a first start takes less than half of the
+# time. This is built on numba's custom compilers (`pipeline_class`), with a code library that
 # ends early.
 
 _number = count()
@@ -62,10 +62,26 @@ OVERRIDDEN_METHODS = (
 )
 CAN_LINK = all(hasattr(JITCodeLibrary, name) for name in OVERRIDDEN_METHODS)
 """Whether this numba has these methods; if not, functions compile as usual."""
+CAN_TIDY = hasattr(ll, 'create_new_function_pass_manager')
+"""Whether this llvmlite lets passes be chosen so."""
 
 
 class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
     """The code of one function as its callers link it: LLVM IR without machine code."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Keep variables in registers and join blocks, which makes the code a fraction as long."""
+        if not CAN_TIDY:
+            super()._optimize_functions(module)
+            return
+        module.data_layout = self._codegen._data_layout
+        builder, passes = self._codegen._pass_builder(opt=0), ll.create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
         """Leave the optimisation to the outermost caller."""
@@ -397,6 +413,16 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = KernelFiles
     _lock: int | None = None
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._is_set_up = False
+
+    def _set_up(self) -> None:
+        """Find the place on disk, on first use: that of all entries would take long at import."""
+        if not self._is_set_up:
+            super().__init__(self._function)
+            self._is_set_up = True
+
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the version for these types, or None: then it is to be compiled and saved."""
         found = self._load(signature, target_context)
@@ -409,6 +435,7 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
 
     def save_overload(self, signature: Any, data: Any) -> None:
         """Save the version for these types."""
+        self._set_up()
         try:
             super().save_overload(signature, data)
         except OSError:
@@ -417,6 +444,7 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
             self._end()
 
     def _load(self, signature: Any, target_context: Any) -> Any:
+        self._set_up()
         try:
             return super().load_overload(signature, target_context)
         except OSError:

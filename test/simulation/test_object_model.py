@@ -94,6 +94,7 @@ def test_a_subclass_may_have_attributes_of_its_own():
     ('call', 'guess'),
     [
         (lambda: contact_sim.Simulator(GO1, frction=0.3), 'friction'),
+        (lambda: contact_sim.Simulator(GO1).reset(hieght=0.3), 'height'),
         (lambda: contact_sim.Worlds(GO1, 2, restituton=0.3), 'restitution'),
         (lambda: contact_sim.load_robot('go1', floating_bas=True), 'floating_base'),
         (lambda: contact_sim.Sap(stifness=1e5), 'stiffness'),
