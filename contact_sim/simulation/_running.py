@@ -17,7 +17,10 @@ from contact_sim._types import Array
 from contact_sim.contact_models._base import ContactModel, TimeSteppingModel
 from contact_sim.solvers._jit import entries_in, progress
 
-# --- What a simulation calls before and after its steps
+# --- What a simulation calls in its steps
+
+RunController = Any
+"""Object with `effort(time, q, v)`, or a function of these; see `Simulator.run`."""
 
 
 class StepObserver(Protocol):

@@ -31,10 +31,7 @@ from contact_sim._validation import (
 from contact_sim.arrays._fields import Sizes
 from contact_sim.collision._detection import leaf_dof
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
-from contact_sim.constraints._constraint_rows import (
-    ConstraintTable,
-    with_reference_pose,
-)
+from contact_sim.constraints._constraint_rows import ConstraintTable, with_reference_pose
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeStepping, apply_commands
 from contact_sim.contact_models._stages import DIRECT, JOINT_PD, READY
@@ -51,10 +48,7 @@ from contact_sim.errors import (
     shown,
 )
 from contact_sim.robot._actuators import JointCommand
-from contact_sim.robot._constraints import (
-    Constraint,
-    checked_constraints,
-)
+from contact_sim.robot._constraints import Constraint, checked_constraints
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._coefficients import (
@@ -71,21 +65,11 @@ from contact_sim.simulation._placement import (
     with_place_of,
 )
 from contact_sim.simulation._report import StepContext, StepReport
-from contact_sim.simulation._running import StepObserver, announced
+from contact_sim.simulation._running import RunController, StepObserver, announced
 from contact_sim.simulation._shadow import Shadows
-from contact_sim.simulation._state import (
-    Snapshot,
-    cast_rays,
-    random_state,
-    standing_on,
-    with_base,
-)
+from contact_sim.simulation._state import Snapshot, cast_rays, random_state, standing_on, with_base
 from contact_sim.simulation._trajectory import Trajectory, TrajectoryBuilder, whole_steps
 from contact_sim.step._workspace import Workspace
-
-RunController = Any
-"""Object with `effort(time, q, v)`, or a function of these; see `Simulator.run`."""
-
 
 READ_ONLY = {
     'q': 'call reset(q), reset(q, v) or restore(snapshot); in q[2] = ... you set a copy',

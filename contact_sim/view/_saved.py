@@ -34,7 +34,8 @@ from contact_sim.errors import InvalidInput, of_type, shown, summary
 from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
-from contact_sim.simulation._simulator import RunController, Simulator
+from contact_sim.simulation._running import RunController
+from contact_sim.simulation._simulator import Simulator
 from contact_sim.view._process import TOKEN, guarded_server
 from contact_sim.view._scene import Camera, Scene, whole_run
 
