@@ -8,9 +8,6 @@ Every panel is the scene of the viewer, rendered by headless Chromium.
 from __future__ import annotations
 
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +18,7 @@ from contact_sim.control import Trot
 from contact_sim.drawing._step_shapes import Arrows
 from contact_sim.terrain._generator import ready_made
 from contact_sim.view import Camera, Scene
-from contact_sim.view._saved import quiet_server, write_clip
+from contact_sim.view._saved import picture_of, quiet_server
 from contact_sim.view._scene import ArrowLayer
 
 WORLDS = (
@@ -36,17 +33,8 @@ VIEW = np.array([0.62, -0.66, 0.42])
 """Direction from the robot to the camera."""
 ARROW_LENGTH = 0.45
 """Of a force as large as the weight, over the distance of the camera."""
-LOADING = 4.0
-"""Seconds that a page has to load its lights."""
 SIZE, MARGIN = (620, 520), 44
 """Of a panel, and the height of its title [pixels]."""
-
-
-def loading() -> Iterator[None]:
-    """Yield twice, so that the second picture is taken once the lights of the page are there."""
-    yield
-    time.sleep(LOADING)
-    yield
 
 
 def panel(
@@ -62,19 +50,14 @@ def panel(
     target = sim.q[:3] - [0.0, 0.0, 0.12 * distance]
     x, y, z = (target + distance * VIEW / np.linalg.norm(VIEW)).tolist()
     a, b, c = target.tolist()
-    with quiet_server() as server, tempfile.TemporaryDirectory() as folder:
+    with quiet_server() as server:
         scene = Scene(server, sim.robot, sim.terrain)
         for layer in scene.visible:
             scene.visible[layer] = layer in ('meshes', 'ground')
         scene.show(report)
         along = ARROW_LENGTH * distance / (9.81 * sim.robot.total_mass) * report.contacts.force
         ArrowLayer(server.scene, scene.path, 'force').show(Arrows(report.contacts.position, along))
-        clip = write_clip(
-            Path(folder, 'scene.webp'), server, loading(), 1.0, Camera((x, y, z), (a, b, c)), SIZE
-        )
-        with Image.open(clip) as picture:
-            picture.seek(picture.n_frames - 1)
-            return picture.convert('RGB')
+        return Image.fromarray(picture_of(server, Camera((x, y, z), (a, b, c)), SIZE))
 
 
 def main() -> None:

@@ -110,7 +110,7 @@ SPARE = 12 << 20
 """What a thread needs that starts inside a block [bytes]."""
 _lock = threading.Lock()
 _blocks = 0
-_before: tuple[int, int] = (0, 0)
+_before: tuple[int, int] | None = None  # the limit of the process outside of all blocks
 _here = threading.local()
 
 
@@ -170,23 +170,42 @@ def _memory_limit(most: float) -> Iterator[None]:
     """Let the data of this process grow by `most` bytes [RLIMIT_DATA], in any of its threads."""
     global _blocks, _before
     with _lock:
-        _blocks += 1
         used = _data_in_use() if resource is not None else 0
         if used:
             soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-            if _blocks == 1:
-                _before = soft, hard
-            start = used if _blocks == 1 else soft  # blocks of other threads have theirs besides
+            first = _before is None
+            _before = _before or (soft, hard)
+            start = used if first else soft  # blocks of other threads have theirs besides
             bounds = [x for x in _before if x != resource.RLIM_INFINITY]
             bound = min([int(min(start + SPARE + RESERVE + most, 2.0**62)), *bounds])
             resource.setrlimit(resource.RLIMIT_DATA, (bound, hard))
+        _blocks += 1  # last: nothing that fails above leaves a block behind
     try:
         yield
     finally:
         with _lock:
             _blocks -= 1
-            if _blocks == 0 and used:
+            if _blocks == 0 and _before is not None:
                 resource.setrlimit(resource.RLIMIT_DATA, _before)
+                _before = None
+
+
+@contextmanager
+def lifted() -> Iterator[None]:
+    """Lift the memory limit of blocks in other threads while a process is started in the block.
+
+    It would inherit the limit, and a browser crashes under it.
+    """
+    with _lock:
+        if _before is None:
+            yield
+            return
+        now = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, _before)
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, now)
 
 
 def _data_in_use() -> int:

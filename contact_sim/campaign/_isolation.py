@@ -42,6 +42,7 @@ from contact_sim.campaign._trial import (
     trial_of,
 )
 from contact_sim.errors import ContactSimError, InvalidInput, of_type
+from contact_sim.solvers._jit import compile_what_is_rare
 
 # --- Limits of a trial
 
@@ -329,7 +330,8 @@ def warm_up(trial: Trial, warm: set[Any]) -> None:
         return
     warm.add(kind)
     with suppress(ContactSimError):  # the trial itself says what is wrong
-        simulator_of(trial)
+        simulator_of(trial).last_report.read()
+        compile_what_is_rare()
         if trial.controller in BUILT_IN:
             robot = robot_of(trial.robot, trial.feet)
             loaded = load_controller(trial.controller, robot, trial.robot)

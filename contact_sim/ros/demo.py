@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -84,8 +84,6 @@ ARROW_LENGTH, NEARER = 0.35, 0.85
 """Of a force as large as the weight, and the distance of the camera: over that of the viewer."""
 LINE_HEIGHT = 0.065
 """Of a label beside the forces, over the height of their axes."""
-LOADING = 2.0
-"""Seconds that a page has to load its lights."""
 SCENE_SIZE = (1080, 810)
 """Width and height of the rendered robot [pixels]."""
 LARGEST_SHOWN = 4.0
@@ -442,13 +440,6 @@ def draw_forces(axes: Any, robot: RobotModel, track: Track, seen: NDArray[np.boo
     axes.tick_params(labelbottom=False)
 
 
-def loading() -> Iterator[None]:
-    """Yield twice, so that the second picture is taken once the lights of the page are there."""
-    yield
-    time.sleep(LOADING)
-    yield
-
-
 def rendered(robot: RobotModel, track: Track, k: int) -> NDArray[np.uint8]:
     """Return the robot at sample k as the viewer shows it, (height, width, 3).
 
@@ -459,17 +450,16 @@ def rendered(robot: RobotModel, track: Track, k: int) -> NDArray[np.uint8]:
         InvalidInput: no Chromium on this machine.
     """
     from matplotlib.colors import to_rgb
-    from PIL import Image
 
     from contact_sim.collision import Plane
     from contact_sim.drawing._step_shapes import CONE_HEIGHT, Arrows, cone_triangles
-    from contact_sim.view._saved import quiet_server, write_clip
+    from contact_sim.view._saved import picture_of, quiet_server
     from contact_sim.view._scene import ArrowLayer, Camera, Scene
 
     state: Any = SimpleNamespace(q=track.configuration[k])  # all that these layers read
     weight, force, contact = robot.total_mass * 9.81, track.force[k], track.foot[k]
     loaded = np.flatnonzero(force[:, 2] > 0.0)
-    with quiet_server() as server, tempfile.TemporaryDirectory() as folder:
+    with quiet_server() as server:
         scene = Scene(server, robot, Plane())
         for name in scene.visible:
             scene.visible[name] = name in ('meshes', 'ground')
@@ -490,10 +480,7 @@ def rendered(robot: RobotModel, track: Track, k: int) -> NDArray[np.uint8]:
                 color=colour, opacity=0.3, side='double', cast_shadow=False,
             )  # fmt: skip
         scene.show(state)
-        clip = write_clip(Path(folder, 'scene.webp'), server, loading(), 1.0, camera, SCENE_SIZE)
-        with Image.open(clip) as picture:
-            picture.seek(picture.n_frames - 1)
-            return np.asarray(picture.convert('RGB'))
+        return picture_of(server, camera, SCENE_SIZE)
 
 
 # -------------------------------------------------------------------- the command

@@ -192,11 +192,10 @@ def random_state(
 
     `sizes`: largest joints, tilt, yaw, height and speed.
     """
-    for name, size in sizes.items():
-        number_within(name, size, np.inf)
+    most = {name: abs(number_within(name, size, np.inf)) for name, size in sizes.items()}  # no −0
     if seed < 0:
         raise InvalidInput(f'seed = {seed}: expected a whole number of at least 0')
-    rng, most = np.random.default_rng(seed), sizes
+    rng = np.random.default_rng(seed)
     q = standing_on(robot, terrain)
     change = rng.uniform(-most['joints'], most['joints'], robot.n_joints)
     limits = robot.lower_position_limit, robot.upper_position_limit

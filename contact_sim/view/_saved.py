@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked, count, positive
 from contact_sim.collision._terrain import Terrain
@@ -48,6 +49,8 @@ CLIP_SIZE = (640, 480)
 """Width and height of a clip."""
 LARGEST_SIZE = 4096
 """Pixels of a side of a picture."""
+LOADING = 2.0
+"""Seconds that a page which already shows the scene has to load its lights."""
 MAX_LOOKS = 50
 """Times to look whether a page has loaded."""
 MISSING = "<p>A moving scene is shown here where viser is: pip install 'contact_sim[view]'</p>"
@@ -124,11 +127,15 @@ def render(
             even numbers above 0.
     """
     of_type('sim', sim, Simulator)
-    with (
-        _pictures(sim.robot, sim.terrain, [sim.last_report], ()) as (server, pictures, framing),
-        headless_chromium(server.get_port(), checked_size(size)),
-    ):
-        return next(_frames(client_of(server), pictures, camera or framing, size))
+    with _pictures(sim.robot, sim.terrain, [sim.last_report], ()) as (server, pictures, framing):
+        next(pictures)
+        return picture_of(server, camera or framing, size)
+
+
+def picture_of(server: viser.ViserServer, camera: Camera, size: tuple[int, int]) -> Frame:
+    """Return a picture of what a server shows, as `render`."""
+    with headless_chromium(server.get_port(), checked_size(size)):
+        return next(_frames(client_of(server), [None], camera, size))
 
 
 @checked
@@ -228,13 +235,21 @@ def _frames(
             raise InvalidInput(f'Chromium has left the page: {error}') from error
         return seen[..., :3]
 
-    for number, _ in enumerate(pictures):
+    def look_until_it_rests() -> Frame:
         now = look()
-        for _ in range(0 if number else MAX_LOOKS):  # a page that looks the same twice has loaded
+        for _ in range(MAX_LOOKS):
             before, now = now, look()
             if np.array_equal(before, now) and np.ptp(now) > 0:
                 break
-        yield now
+        return now
+
+    for number, _ in enumerate(pictures):
+        if number == 0:  # a page that looks the same twice has loaded, but for its lights
+            look_until_it_rests()
+            time.sleep(LOADING)
+            yield look_until_it_rests()
+        else:
+            yield look()
 
 
 @contextlib.contextmanager
@@ -348,9 +363,13 @@ def headless_chromium(port: int, size: tuple[int, int]) -> Iterator[None]:
             program, *ARGUMENTS, f'--user-data-dir={profile}', f'--window-size={width},{height}',
             f'http://127.0.0.1:{port}/{TOKEN}/',
         ]  # fmt: skip
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+        with _reading.lifted():
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
         try:
             yield
         finally:

@@ -97,6 +97,54 @@ def test_a_block_in_another_one_and_in_other_threads_leaves_no_limit(limited):
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
+def test_blocks_that_fail_at_their_start_leave_no_limit(limited, monkeypatch):
+    import resource
+
+    limited(bytes=50e6)
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    inside, goes_on = threading.Event(), threading.Event()
+    in_use = _reading._data_in_use
+
+    def read():
+        with _reading.reading('one'):
+            inside.set()
+            goes_on.wait(60.0)
+
+    def fails():
+        raise MemoryError
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    assert inside.wait(60.0)
+    assert resource.getrlimit(resource.RLIMIT_DATA) != before
+    monkeypatch.setattr(_reading, '_data_in_use', fails)
+    with pytest.raises(_reading.Unreadable), _reading.reading('another'):
+        pass
+    monkeypatch.setattr(_reading, '_data_in_use', lambda: 0)  # not known
+    with _reading.reading('a third'):
+        goes_on.set()
+        thread.join()
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    monkeypatch.setattr(_reading, '_data_in_use', in_use)
+    with _reading.reading('a fourth'):
+        assert resource.getrlimit(resource.RLIMIT_DATA) != before
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def test_a_program_that_is_started_meanwhile_has_no_limit(limited):
+    import resource
+
+    limited(bytes=50e6)
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    ask = [sys.executable, '-c', 'import resource as r; print(*r.getrlimit(r.RLIMIT_DATA))']
+    with _reading.reading('a file'):
+        inside = resource.getrlimit(resource.RLIMIT_DATA)
+        with _reading.lifted():
+            said = subprocess.run(ask, capture_output=True, text=True, check=True).stdout
+        assert resource.getrlimit(resource.RLIMIT_DATA) == inside != before
+    assert tuple(map(int, said.split())) == before
+
+
 @pytest.mark.parametrize('thread', [False, True])
 def test_a_block_takes_no_longer_than_the_limit(limited, thread):
     limited(seconds=0.2)

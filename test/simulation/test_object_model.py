@@ -301,6 +301,7 @@ def test_random_starts_are_repeated_and_within_what_is_asked_for(sim):
     assert np.array_equal(q, again[0])
     assert np.array_equal(v, again[1])
     assert not np.array_equal(q, sim.random_start(6, joints=0.2)[0])
+    assert sim.random_start(3, height=-0.0)[0][2] == sim.random_start(3)[0][2]
     standing = sim.standing_configuration()
     for seed in range(20):
         q, v = sim.random_start(seed, joints=0.2, tilt=0.3, height=0.1, speed=0.5)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import socket
-import time
+from contextlib import ExitStack
 
 import pytest
+
+from contact_sim import _reading
 
 CHROMIUM = next(filter(None, map(shutil.which, ('chromium', 'chromium-browser'))), None)
 ARGUMENTS = [
@@ -17,8 +19,6 @@ ARGUMENTS = [
 PATIENCE = 90_000.0
 """Time for anything that a page does [ms]: it draws with the processor, which others use, too."""
 SIZE = {'width': 640, 'height': 480}
-STARTS = (0.0, 5.0, 20.0, 60.0)
-"""Pauses before a browser is started [s]: where memory is short, it gives up its first tab."""
 
 
 @pytest.fixture
@@ -42,21 +42,13 @@ def browser_context(browser_is_there):
     playwright = pytest.importorskip(
         'playwright.sync_api', reason='no playwright: pip install playwright'
     )
-    with playwright.sync_playwright() as driver:
-        for pause in STARTS:
-            time.sleep(pause)
-            browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-            try:
-                context = browser.new_context(viewport=SIZE)
-                context.set_default_timeout(PATIENCE)
-                context.new_page().close()
-                break
-            except playwright.Error as error:
-                browser.close()
-                crash = error
-        else:
-            raise crash
+    with ExitStack() as open_:
+        with _reading.lifted():  # a thread of an earlier test may still read
+            driver = open_.enter_context(playwright.sync_playwright())
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         try:
+            context = browser.new_context(viewport=SIZE)
+            context.set_default_timeout(PATIENCE)
             yield context
         finally:
             browser.close()
