@@ -282,7 +282,11 @@ class VelocityWorlds:
         self._groups = [np.arange(k, self.n, len(self.models)) for k in range(len(self.models))]
         self._worlds: list[Worlds] = []
         self._ground = [self._terrains[0]] * self.n
-        shape = (self.n, joints)
+        self._make_arrays()
+
+    def _make_arrays(self) -> None:
+        """Make the arrays with a row for each world."""
+        shape = (self.n, self.robot.n_joints)
         self._q = np.zeros((self.n, self.robot.nq))
         self._v = np.zeros((self.n, self.robot.nv))
         self._action, self._effort = np.zeros(shape), np.zeros(shape)

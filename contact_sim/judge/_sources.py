@@ -341,18 +341,12 @@ def from_mcap(
     states = [_bag_state(robot, odometry[t], joints[t], order) for t in stamps]
     feet = FeetOnGround(robot, ground)
     gaps = [feet.at(q) for q, _ in states]
-    n, rows = len(stamps) - 1, [foot.points[0] for foot in robot.feet] if single else None
-    nc = len(robot.contact_points)
+    n, nc = len(stamps) - 1, len(robot.contact_points)
     points, normals, distance = (np.array(column) for column in zip(*gaps, strict=True))
     force = None
-    if rows is not None:
-        force = np.zeros((n, nc, 3))
-        for foot, row, messages in zip(robot.feet, rows, wrenches, strict=True):
-            for k in range(n):
-                message = messages[stamps[k + 1]]
-                force[k, row] = _xyz(message.wrench.force)
-                if message.header.frame_id != world:  # in the axes of the foot
-                    force[k, row] = feet.axes(states[k + 1][0], foot) @ force[k, row]
+    if single:
+        after = [(t, q) for t, (q, _) in zip(stamps[1:], states[1:], strict=True)]
+        force = _bag_forces(robot, wrenches, after, world, feet)
     time = 1e-9 * np.array(stamps)
     notes = [
         f'the time step is that between two stamps, {1e3 * np.median(np.diff(time)):.4g} ms: with '
@@ -454,6 +448,33 @@ def _bag_state(
     v[:3], v[3:6] = _xyz(twist.linear), _xyz(twist.angular)
     v[robot.joint_velocity_index] = np.array(joints.velocity)[order]
     return q, v
+
+
+def _bag_forces(
+    robot: RobotModel,
+    wrenches: list[dict[int, Any]],
+    after: list[tuple[int, Array]],
+    world: str,
+    feet: FeetOnGround,
+) -> Array:
+    """Return the forces on feet with one contact point each [N], world, shape (n, nc, 3).
+
+    Args:
+        robot: whose feet.
+        wrenches: messages of each foot, by stamp.
+        after: stamp and configuration at the end of each step.
+        world: frame whose axes are those of the world.
+        feet: where the feet are.
+    """
+    force = np.zeros((len(after), len(robot.contact_points), 3))
+    for foot, messages in zip(robot.feet, wrenches, strict=True):
+        row = foot.points[0]
+        for k, (stamp, q) in enumerate(after):
+            message = messages[stamp]
+            force[k, row] = _xyz(message.wrench.force)
+            if message.header.frame_id != world:  # in the axes of the foot
+                force[k, row] = feet.axes(q, foot) @ force[k, row]
+    return force
 
 
 def _xyz(vector: Any) -> Array:

@@ -199,6 +199,24 @@ def noted_interrupts() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
+def checked_laws(laws: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of laws in the order in which they run, or raise InvalidInput."""
+    names = laws_in_order(laws)
+    if not names:
+        raise InvalidInput('laws = []: expected the name of a contact model')
+    check_unique('contact model', names)
+    for name in names:
+        as_contact_model(name)
+    return names
+
+
+def check_installed(needed: Sequence[tuple[str, str]]) -> None:
+    """Raise InvalidInput for (what, module) without the module: now, not after minutes."""
+    for what, module in needed:
+        if find_spec(module) is None:
+            raise InvalidInput(f"{what} needs {module}: pip install 'contact_sim[verdict]'")
+
+
 class Investigator:
     """One investigation; see `verdict`."""
 
@@ -221,12 +239,7 @@ class Investigator:
         check_meshes: bool,
     ) -> None:
         self._begin, self._budget = time.monotonic(), budget
-        names = laws_in_order(laws)
-        if not names:
-            raise InvalidInput('laws = []: expected the name of a contact model')
-        check_unique('contact model', names)
-        for name in names:
-            as_contact_model(name)
+        names = checked_laws(laws)
         chosen = scenario_of(scenario)
         links = ','.join(feet or ())
         model = robot_of(robot, links, check_meshes)
@@ -237,10 +250,9 @@ class Investigator:
             limit += COMPILING
         self._runner = Runner(jobs, limit)
         self._pages = output is not None
-        needed = [('the page', 'matplotlib')] * self._pages + [('--search', 'cma')] * search
-        for what, module in needed:  # now, not after minutes
-            if find_spec(module) is None:
-                raise InvalidInput(f"{what} needs {module}: pip install 'contact_sim[verdict]'")
+        check_installed(
+            [('the page', 'matplotlib')] * self._pages + [('--search', 'cma')] * search
+        )
         self._folder = Path(tempfile.mkdtemp(prefix='verdict-') if output is None else output)
         self._make_folder()
         nominal = Trial(controller, robot, scenario, seconds=seconds, seed=seed, feet=links)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
+from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.compare._runs import APART, WELL_INSIDE
 from contact_sim.contact_models.guarantees import LAWS
@@ -83,20 +84,7 @@ def parting(one: Path, other: Path, names: tuple[str, str]) -> Parting:
     a, b = timelines
     if a.time_step != b.time_step or a.robot.nq != b.robot.nq:
         raise InvalidInput(f'{one}, {other}: expected runs of one robot with one time step')
-    model = a.robot.pinocchio_model
-    first = mode_step = None
-    changes, steps = [], []
-    for (here, _), (there, _) in zip(a.walk(), b.walk(), strict=False):
-        reports = here.report, there.report
-        change = pin.difference(model, np.array(reports[0].q), np.array(reports[1].q))
-        modes = [report.feet.mode for report in reports]
-        foot = int(np.argmax(modes[0] != modes[1])) if np.any(modes[0] != modes[1]) else None
-        if mode_step is None and foot is not None:
-            mode_step = here.step, foot, int(modes[0][foot]), int(modes[1][foot])
-        if first is None and (foot is not None or np.abs(change).max() > DIFFERS):
-            first = here.step, change, foot
-        changes.append(change)
-        steps.append(here.step)
+    steps, changes, first, mode_step = _compared(a, b)
     h = a.time_step
     if first is None:
         nothing: Mapping[str, float] = dict.fromkeys(LAWS, 0.0)
@@ -132,6 +120,34 @@ def parting(one: Path, other: Path, names: tuple[str, str]) -> Parting:
         tuple((h * np.array(steps)[thinned]).tolist()),
         tuple(sizes['base'][thinned].tolist()),
     )  # fmt: skip
+
+
+def _compared(
+    a: Timeline, b: Timeline
+) -> tuple[list[int], list[Array], tuple[int, Array] | None, tuple[int, int, int, int] | None]:
+    """Take two runs step by step; return what differs.
+
+    Returns:
+        Numbers of the steps; changes of the configuration from one run to the other; the first
+        step that differs, with its change; the first step in which a foot has another mode, that
+        foot and its two modes.
+    """
+    first = mode_step = None
+    changes, steps = [], []
+    for (here, _), (there, _) in zip(a.walk(), b.walk(), strict=False):
+        reports = here.report, there.report
+        change = pin.difference(
+            a.robot.pinocchio_model, np.array(reports[0].q), np.array(reports[1].q)
+        )
+        modes = [report.feet.mode for report in reports]
+        foot = int(np.argmax(modes[0] != modes[1])) if np.any(modes[0] != modes[1]) else None
+        if mode_step is None and foot is not None:
+            mode_step = here.step, foot, int(modes[0][foot]), int(modes[1][foot])
+        if first is None and (foot is not None or np.abs(change).max() > DIFFERS):
+            first = here.step, change
+        changes.append(change)
+        steps.append(here.step)
+    return steps, changes, first, mode_step
 
 
 def _for_good(beyond: np.ndarray) -> int | None:
