@@ -58,12 +58,17 @@ def free_domain() -> int:
     raise RuntimeError(f'every ROS domain id in {DOMAINS} is in use on this machine')
 
 
-def bound_to_this_process(program: str) -> list[str]:
-    """Return a command before `program` with which it gets SIGTERM when its parent has ended."""
+def bound_to_this_process() -> list[str]:
+    """Return a command to put before a program, which then gets SIGTERM when this process ends.
+
+    The signal is asked for in the new process. Where this one has ended by then, none would come:
+    the shell compares its parent, and starts no program.
+    """
     setpriv = shutil.which('setpriv')  # part of util-linux
-    if setpriv is None or shutil.which(program) is None:  # then its own error says what is wrong
+    if setpriv is None:
         return []
-    return [setpriv, '--pdeathsig', 'TERM', '--']
+    only_with_parent = '[ "$PPID" = "$0" ] && exec "$@"'
+    return [setpriv, '--pdeathsig', 'TERM', '--', 'sh', '-c', only_with_parent, str(os.getpid())]
 
 
 def ros_arguments(parameters: dict[str, object]) -> list[str]:
@@ -96,8 +101,8 @@ class Process:
         self._output = log.open('wb') if log else None
         module = isinstance(program, str)
         command = [sys.executable, '-m', str(program)] if module else [*program]
-        if own_group:
-            command = [*bound_to_this_process(command[0]), *command]
+        if own_group and shutil.which(command[0]):  # else its own error says what is wrong
+            command = [*bound_to_this_process(), *command]
         self.handle = subprocess.Popen(
             [*command, *arguments],
             env={**os.environ, **(environment or {})},

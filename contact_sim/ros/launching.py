@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
-import shutil
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,6 +33,7 @@ from contact_sim import _reading
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, shown
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._files import share_path
+from contact_sim.ros._processes import bound_to_this_process
 from contact_sim.ros._robots import RobotEntry, entries_in, robot_entries
 
 Arguments = Mapping[str, tuple[str, str]]
@@ -202,8 +203,7 @@ def process(package: str, executable: str, without: str = '', **settings: Any) -
             f'no executable {executable!r} of the ROS package {package!r} in AMENT_PREFIX_PATH; '
             f'{installation(package)}{rather}'
         )
-    setpriv = shutil.which('setpriv')  # part of util-linux
-    bound = f'{setpriv} --pdeathsig TERM -- ' if setpriv else ''
+    bound = shlex.join(bound_to_this_process()) + ' '
     prefix = LaunchConfiguration('launch-prefix', default='')
     return Node(
         package=package, executable=executable, exec_name=executable, prefix=[bound, prefix],

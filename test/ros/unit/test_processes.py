@@ -10,6 +10,8 @@ from os import kill
 
 import pytest
 
+from contact_sim.ros._processes import bound_to_this_process
+
 PARENT = """
 import sys, time
 from contact_sim.ros._processes import Process
@@ -42,3 +44,17 @@ def test_a_program_ends_where_its_parent_is_killed():
     while runs(pid) and time.monotonic() < end:
         time.sleep(0.05)
     assert not runs(pid)
+
+
+@pytest.mark.skipif(
+    shutil.which('setpriv') is None, reason='no setpriv: apt-get install util-linux'
+)
+def test_a_program_does_not_start_where_its_parent_has_ended(tmp_path):
+    # The program between stands for the one that inherits orphans.
+    between = 'import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))'
+    begun = tmp_path / 'begun'
+    command = [*bound_to_this_process(), 'touch', str(begun)]
+    assert subprocess.call([sys.executable, '-c', between, *command]) == 1
+    assert not begun.exists()
+    assert subprocess.call(command) == 0
+    assert begun.exists()
