@@ -31,7 +31,8 @@ from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.control import Stance, Trot
-from contact_sim.control._policy import load_policy, read_policy
+from contact_sim.control._policy import load_policy
+from contact_sim.control._policy_file import read_policy
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, of_type, shown, summary
 from contact_sim.replay import Recording
 from contact_sim.robot._actuators import JointCommand
@@ -55,7 +56,8 @@ class ControllerError(ContactSimError, RuntimeError):
 class Controller(Protocol):
     """Controller of one robot in one simulation.
 
-    Besides, `velocity` of shape (3,) is assigned where it exists: forward and sideways speed [m/s]
+    Besides, `ground` is assigned the ground where it exists, at every `reset`; `velocity` of shape
+    (3,) is assigned where it exists: forward and sideways speed [m/s]
     and turning rate [rad/s]; a trial starts at the joint positions `start_pose` [rad], shape
     (n_joints,), where they exist, and else in the standing pose; and `batch(time, q, v)`, where it
     exists, is a `BatchController`: it controls many worlds at once, row by row the same ones in
@@ -101,6 +103,8 @@ class Adapted:
 
     def reset(self, sim: Simulator) -> None:
         """Call `reset(sim)`, or `reset()`, of the object, if it has one."""
+        if hasattr(self.target, 'ground'):
+            self.target.ground = sim.terrain
         begin = getattr(self.target, 'reset', None)
         if callable(begin):
             begin(*[sim] if _needed(begin) else [])

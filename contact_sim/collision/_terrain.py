@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contact_sim._types import Array, Vector
 from contact_sim._validation import (
@@ -171,6 +171,9 @@ class Terrain(Protocol):
     def height(self, x: float, y: float) -> float:
         """Return where the vertical through x, y meets the ground from above [m], or NaN."""
 
+    def heights(self, points: ArrayLike) -> Array:
+        """Return the heights at points (n, 2) [m], shape (n,), NaN where there are none."""
+
 
 class GroundSurface(ABC):
     """Base of grounds of one of the kinds of surface.
@@ -259,7 +262,20 @@ class GroundSurface(ABC):
             InvalidInput: coordinates that are not finite.
         """
         x, y = finite('x', x), finite('y', y)
-        return float(height(self.ground, self.features, x, y))
+        return float(self.heights(((x, y),))[0])
+
+    def heights(self, points: ArrayLike) -> Array:
+        """Return where verticals through points (n, 2) meet the ground from above [m], (n,).
+
+        As `height`.
+
+        Raises:
+            InvalidInput: points of another shape, or not finite.
+        """
+        points = _points(points, 2)
+        found = np.zeros(len(points))
+        HEIGHTS[self.kind](self.ground, points, found)
+        return found
 
     def contacts(self, points: ArrayLike) -> tuple[Array, Array]:
         """Return distances and normals of what a sphere at each of the points (n, 3) may touch.
@@ -278,11 +294,11 @@ class GroundSurface(ABC):
         return found[0].reshape(-1, slots), found[1][:, 2].reshape(-1, slots, 3)
 
 
-def _points(points: ArrayLike) -> Array:
+def _points(points: ArrayLike, size: int = 3) -> Array:
     """Return points as an array, or raise InvalidInput."""
     points = np.array(finite_array('points', points))
-    if points.ndim != 2 or points.shape[1] != 3:
-        raise InvalidInput(f'points: shape {points.shape}, expected (n, 3)')
+    if points.ndim != 2 or points.shape[1] != size:
+        raise InvalidInput(f'points: shape {points.shape}, expected (n, {size})')
     return points
 
 
@@ -313,6 +329,33 @@ def fill_mesh_distances(ground, points, distances):
         distances[i] = mesh_signed_distance(ground, x, y, z)
 
 
+@kernel
+def fill_smooth_heights(ground, points, heights):
+    """Fill where verticals at points (n, 2) meet planes or round ground [m], shape (n,)."""
+    for i in range(points.shape[0]):
+        heights[i] = height(ground, ground.features, points[i, 0], points[i, 1])
+
+
+@kernel
+def fill_field_heights(ground, points, heights):
+    """Fill where verticals meet a height field, likewise."""
+    for i in range(points.shape[0]):
+        heights[i] = field_height(ground, points[i, 0], points[i, 1])
+
+
+@kernel
+def fill_mesh_heights(ground, points, heights):
+    """Fill where verticals meet a mesh, likewise."""
+    for i in range(points.shape[0]):
+        heights[i] = mesh_height(ground, points[i, 0], points[i, 1])
+
+
+HEIGHTS = {
+    PLANES: fill_smooth_heights,
+    ROUND: fill_smooth_heights,
+    FIELD: fill_field_heights,
+    MESH: fill_mesh_heights,
+}
 SIGNED_DISTANCE = {
     PLANES: fill_smooth_distances,
     ROUND: fill_smooth_distances,
@@ -672,11 +715,6 @@ class FacetGround(GroundSurface):
         """Number of contacts that a sphere may have at once."""
         return FACETS
 
-    def height(self, x: float, y: float) -> float:
-        """Return where the vertical through x, y meets the ground from above [m], or NaN."""
-        found = field_height if self.kind == FIELD else mesh_height
-        return float(found(self.ground, float(x), float(y)))
-
 
 class FieldGround(FacetGround):
     """A height field as ground: solid below, nothing beside it.
@@ -797,72 +835,3 @@ def _parts_fit(data: Array, relief: Array) -> bool:
         and (first >= 0).all() and (first <= len(listed)).all()
         and (listed >= 0).all() and (listed < facets.sum()).all()
     )  # fmt: skip
-
-
-# Layers of a ground on a grid seen from above.
-
-ELEVATION, FRICTION, RESTITUTION = 'elevation', 'friction', 'restitution'
-
-
-@dataclass(frozen=True, eq=False)
-class GroundGrid:
-    """Layers of a ground around a point; rows run against x, columns against y, as in grid_map."""
-
-    resolution: float
-    """Side of a cell [m]."""
-    centre: tuple[float, float]
-    """Of the grid, in world [m]."""
-    layers: dict[str, Array]
-    """By name, at the middle of the cells, shape (rows, columns); NaN where there is no ground."""
-
-    @property
-    def length(self) -> tuple[float, float]:
-        """Extent along x and y [m]."""
-        rows, columns = self.layers[ELEVATION].shape
-        return rows * self.resolution, columns * self.resolution
-
-
-def ground_grid(
-    terrain: Terrain,
-    friction: float,
-    restitution: float,
-    length: tuple[float, float] = (10.0, 10.0),
-    resolution: float = 0.1,
-    centre: tuple[float, float] = (0.0, 0.0),
-) -> GroundGrid:
-    """Return the layers of a ground.
-
-    Args:
-        terrain: the ground.
-        friction: Coulomb coefficient outside of regions [-].
-        restitution: coefficient of restitution outside of regions [-].
-        length: extent along x and y [m], rounded up to whole cells.
-        resolution: side of a cell [m].
-        centre: of the grid, in world [m].
-
-    Raises:
-        InvalidInput: a length or resolution that is not > 0.
-    """
-    if not (resolution > 0.0 and min(length) > 0.0):
-        raise InvalidInput(f'length = {length} m, resolution = {resolution} m: expected > 0')
-    counts = [int(np.ceil(side / resolution - 1e-9)) for side in length]
-    x, y = (
-        middle + resolution * (0.5 * (count - 1) - np.arange(count))
-        for middle, count in zip(centre, counts, strict=True)
-    )
-    layers = {
-        ELEVATION: np.array([[terrain.height(a, b) for b in y] for a in x]),
-        FRICTION: np.full(counts, float(friction)),
-        RESTITUTION: np.full(counts, float(restitution)),
-    }
-    for region in terrain.regions:
-        inside = _within(x, region.x_range)[:, None] & _within(y, region.y_range)
-        for name in (FRICTION, RESTITUTION):
-            value = getattr(region, name)
-            if value is not None:
-                layers[name][inside] = value
-    return GroundGrid(resolution, centre, layers)
-
-
-def _within(values: NDArray[Any], ends: tuple[float, float]) -> NDArray[np.bool_]:
-    return np.asarray((ends[0] <= values) & (values < ends[1]))

@@ -5,8 +5,8 @@ from contact_sim.control._policy import (
     BatchPolicy,
     Policy,
     load_policy,
-    policy_layouts,
 )
+from contact_sim.control._policy_file import policy_layouts
 from contact_sim.control._stance import BaseGains, BaseMotion, BaseReference, Stance
 from contact_sim.control._trot import Trot, TrotTuning
 

@@ -18,7 +18,16 @@ from contact_sim.sensors._motion_sensors import (
     ImuValues,
     JointValues,
 )
+from contact_sim.sensors._ray_scene import RayHits, RayScene
 from contact_sim.sensors._robot_view import ContactsView, PairsView, RecordView, RobotView
+from contact_sim.sensors._seeing_sensors import (
+    DepthCamera,
+    HeightScan,
+    HeightScanValues,
+    Lidar,
+    RangeSensing,
+    RangeValues,
+)
 from contact_sim.sensors._sensor import (
     DelayedSensor,
     Memory,
@@ -34,18 +43,26 @@ __all__ = [
     'ContactValues',
     'ContactsView',
     'DelayedSensor',
+    'DepthCamera',
     'EncoderSensing',
     'Encoders',
     'FootForces',
     'ForceSensing',
     'ForceValues',
+    'HeightScan',
+    'HeightScanValues',
     'Imu',
     'ImuSensing',
     'ImuValues',
     'JointValues',
+    'Lidar',
     'Memory',
     'NoiseParameters',
     'PairsView',
+    'RangeSensing',
+    'RangeValues',
+    'RayHits',
+    'RayScene',
     'Reading',
     'RecordView',
     'RobotView',

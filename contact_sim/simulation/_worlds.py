@@ -31,7 +31,7 @@ from contact_sim._validation import (
 )
 from contact_sim.arrays._fields import INDEX_FIELDS, STATE, places_of
 from contact_sim.arrays._views import PERSISTENT_FIELDS
-from contact_sim.collision._terrain import TerrainLike, as_terrain
+from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeSteppingModel, refresh
 from contact_sim.contact_models._stages import DIRECT, JOINT_PD, NOT_FINITE, READY
@@ -50,6 +50,7 @@ from contact_sim.simulation._simulator import checked_robot
 from contact_sim.simulation._state import standing_on
 from contact_sim.step._problem import Residuals
 from contact_sim.step._workspace import Workspace, ground_indices
+from contact_sim.terrain import ScanGrid
 
 BatchController = Callable[[Array, Array, Array], ArrayLike]
 """(time (n,), q (n, nq), v (n, nv)) → joint efforts (n, n_joints) [N m]."""
@@ -201,6 +202,11 @@ class Worlds:
     def n(self) -> int:
         """Number of worlds."""
         return self._n
+
+    @property
+    def terrain(self) -> tuple[Terrain, ...]:
+        """The ground of every world."""
+        return tuple(self._terrains)
 
     # ---------------------------------------------------------------- arrays, one row per world
 
@@ -539,6 +545,39 @@ class Worlds:
         self._field('wrench')[:] = values
         self._field('wrench_point')[:] = tree.axes[body].T @ placed.placement.translation
         self._field('wrench_body')[:] = body
+
+    @checked
+    def frame_placements(self, frame: str) -> tuple[Array, Array]:
+        """Return where a frame is in every world: origins (n, 3) [m], axes by columns (n, 3, 3).
+
+        Raises:
+            UnknownName: a frame that does not exist.
+        """
+        placed, tree = find_frame(self.robot.pinocchio_model, frame), self._template.tree
+        body = tree.body_of_joint[placed.parentJoint]
+        pose = self._field('pose')[:, body]
+        axes = pose[:, :9].reshape(-1, 3, 3).swapaxes(1, 2) @ tree.axes[body].T
+        origins = pose[:, 9:] + axes @ placed.placement.translation
+        return origins, axes @ placed.placement.rotation
+
+    @checked
+    def height_scan(self, grid: ScanGrid | None = None, frame: str = '') -> Array:
+        """Return how far the ground is below a frame around it in every world [m].
+
+        Args:
+            grid: the points; None: `ScanGrid()`, 17 x 11.
+            frame: name of the frame; '' is the base.
+
+        Returns:
+            As `ScanGrid.below`, shape (n, points): inf where there is no ground.
+
+        Raises:
+            UnknownName: a frame that does not exist.
+        """
+        origins, axes = self.frame_placements(frame or self.robot.base_frame)
+        return of_type('grid', ScanGrid() if grid is None else grid, ScanGrid).below(
+            self._terrains, origins, np.arctan2(axes[:, 1, 0], axes[:, 0, 0])
+        )
 
     def _recorded(
         self, steps: int, every: int, controlled: tuple[BatchController, int] | None

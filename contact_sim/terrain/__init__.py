@@ -1,6 +1,7 @@
 """Ground as data: height fields, meshes, regions, and generators."""
 
 from contact_sim.terrain._generator import GeneratedTerrain, Region, TerrainGenerator
+from contact_sim.terrain._grid import ScanGrid
 from contact_sim.terrain._height_field import HeightField
 from contact_sim.terrain._sub_terrains import SUB_TERRAINS, SubTerrain, sub_terrain
 from contact_sim.terrain._terraces import Terraces, blocks_on
@@ -12,6 +13,7 @@ __all__ = [
     'GeneratedTerrain',
     'HeightField',
     'Region',
+    'ScanGrid',
     'SubTerrain',
     'Terraces',
     'TerrainGenerator',

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from contact_sim._types import Array
-from contact_sim.collision._terrain import ELEVATION, GroundGrid, Terrain, ground_grid
+from contact_sim.collision._terrain import Terrain
 from contact_sim.constraints._constraint_rows import WORLD
 from contact_sim.drawing._step_shapes import ConstrainedPoint, constrains_frame
 from contact_sim.parameters import Settings
@@ -25,6 +25,7 @@ from contact_sim.simulation._trajectory import velocity_labels
 from contact_sim.solvers._cone_problem import NONFINITE
 from contact_sim.step._problem import STATUSES, SolverStatus
 from contact_sim.support._analysis import Support, analyse_support
+from contact_sim.terrain._grid import ELEVATION, GroundGrid, ground_grid
 from contact_sim.topics._markers import (
     CLEAR,
     ContactMarkers,

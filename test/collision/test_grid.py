@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from contact_sim import InvalidInput, Plane
-from contact_sim.collision._terrain import as_terrain, ground_grid
+from contact_sim.collision._terrain import as_terrain
 from contact_sim.terrain import HeightField, Region
+from contact_sim.terrain._grid import ground_grid
 from contact_sim.topics._messages import encoder, schema_text
 from contact_sim.topics._table import GRID_MAP
 from contact_sim.topics._world_topics import grid_map
