@@ -140,11 +140,7 @@ class Observation:
     def _heights(self, q: Array, ground: Ground | None) -> Array:
         """Return how far the ground is below the bases around them, (m, points of the grid)."""
         assert self._scan is not None
-        if ground is None:
-            raise InvalidInput(
-                'policy: it observes the ground around the robot (height_scan): set its `ground`, '
-                'policy.ground = sim.terrain'
-            )
+        assert ground is not None
         x, y, z, w = q[:, 3:7].T
         headings = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
         return self._scan.grid.below(ground, q[:, :3], headings) - self._scan.offset
@@ -380,6 +376,11 @@ class BatchPolicy:
         ):  # fmt: skip
             if array.shape != shape:
                 raise InvalidInput(f'policy: {name} of shape {array.shape}, expected {shape}')
+        if self._policy.scan is not None and self.ground is None:
+            raise InvalidInput(
+                'policy: it observes the ground around the robot (height_scan): set its `ground`, '
+                'policy.ground = sim.terrain'
+            )
         back = np.flatnonzero(time < self._last)
         if back.size:
             self._restart(back)

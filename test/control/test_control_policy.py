@@ -1,5 +1,6 @@
 """Policies from ONNX files: small networks whose answers are known by hand."""
 
+import math
 import sys
 from types import SimpleNamespace
 
@@ -12,8 +13,10 @@ from onnx import TensorProto, helper, numpy_helper, save
 from contact_sim import InvalidInput, Simulator, UnknownName, Worlds, load_robot
 from contact_sim.campaign import Trial
 from contact_sim.campaign._trial import Prepared
+from contact_sim.collision._terrain import as_terrain
 from contact_sim.control import load_policy, policy_layouts
 from contact_sim.robot._actuators import holding
+from contact_sim.terrain import ScanGrid
 
 SINGLE = TensorProto.FLOAT
 
@@ -62,6 +65,41 @@ def write_policy(folder, robot, weight=None, bias=None, batch='n', size=0, **sta
     path = folder / 'policy.yaml'
     path.write_text(yaml.safe_dump(stated))
     return path
+
+
+@pytest.mark.parametrize(('layout', 'fastest', 'scale'), [
+    ('legged_gym', 'y', 5.0), ('isaac_lab', 'x', 1.0),
+])  # fmt: skip
+def test_the_ground_around_the_robot_reaches_the_network(go1, tmp_path, layout, fastest, scale):
+    grid = ScanGrid((0.3, 0.2), 0.1, fastest=fastest)
+    path = write_policy(
+        tmp_path, go1, pick(12, np.arange(12), 12), observation=['height_scan'], layout=layout,
+        height_scan={'size': [0.3, 0.2]}, action={'scale': 1.0, 'clip': 100.0},
+    )  # fmt: skip
+    policy = load_policy(path, go1)
+    q, v = some_state(go1)
+    with pytest.raises(InvalidInput, match=r'policy\.ground = sim\.terrain'):
+        policy.effort(0.0, q, v)
+    q[2] = 0.9
+    ground = as_terrain('stairs')
+    policy.ground = ground
+    policy.effort(0.0, q, v)
+    forward = pin.Quaternion(q[3:7]).toRotationMatrix()[:, 0]
+    turn = math.atan2(forward[1], forward[0])
+    x, y = grid.points.T
+    heights = np.array([
+        ground.height(q[0] + math.cos(turn) * a - math.sin(turn) * b,
+                      q[1] + math.sin(turn) * a + math.cos(turn) * b)
+        for a, b in zip(x, y, strict=True)
+    ])  # fmt: skip
+    expected = scale * np.clip(q[2] - heights - 0.5, -1.0, 1.0)
+    np.testing.assert_allclose(policy.action, expected, atol=1e-6)
+    # robots of a batch each see their own ground
+    batch = policy.for_worlds(2)
+    batch.ground = [ground, as_terrain('plane')]
+    batch(np.zeros(2), np.array([q, q]), np.array([v, v]))
+    np.testing.assert_allclose(batch.action[0], expected, atol=1e-6)
+    np.testing.assert_allclose(batch.action[1], scale * 0.4, atol=1e-6)
 
 
 def some_state(robot, seed=0):
@@ -410,7 +448,11 @@ def test_other_joints_are_held_in_the_standing_pose(go1, tmp_path):
         ({'joints': ['FL_hip_joint', 'FL_hips_joint']}, UnknownName, ["mean 'FL_hip_joint'"]),
         ({'joints': ['FL_hip_joint'] * 2}, InvalidInput, ['more than once']),
         ({'observation': ['joint_position']}, UnknownName, ["did you mean 'joint_pos'"]),
-        ({'observation': ['height_scan']}, InvalidInput, ['heights of the ground']),
+        ({'height_scan': {'size': [1.0]}, 'observation': ['height_scan']}, InvalidInput,
+         ['height_scan.size']),
+        ({'height_scan': {'fastest': 'z'}, 'observation': ['height_scan']}, UnknownName,
+         ['fastest']),
+        ({'height_scan': {'sizes': 1.0}}, UnknownName, ["did you mean 'size'"]),
         ({'observation': ['phase']}, InvalidInput, ['phase.period']),
         ({'observation': ['joint_pos'] * 2}, InvalidInput, ['more than once']),
         ({'observation': []}, InvalidInput, ['at least one']),
