@@ -267,6 +267,8 @@ class McapOutput:
         self._last = sim.last_report
         with understood(f'{recording.path}: parameters or constraints'):
             settings = recorded_settings(recording.header.get('parameters', {}))
+            has_camera = float(periods.get('depth', 0) > 0)
+            settings['publish_rate'] = PublishRateParameters(depth=has_camera)
             constraints = constraints_of(recording, replayer)
         self._topics = SimulationTopics(
             sim, settings, constraints, self, truth=ground_truth, links=True
@@ -408,6 +410,8 @@ RATES: tuple[str, ...] = tuple(
     if one.name != 'shadow'  # a recording does not determine what other models answer
 )
 """Fields of `publish_rate` with a rate of their own in an MCAP file."""
+SEEN = 'height_scan', 'lidar', 'depth'
+"""Those among them that are written only where a rate is given: rays cost more than a step."""
 PATIENCE = 2.0
 """Wall time after which a progress bar appears on a terminal [s]."""
 
@@ -537,7 +541,7 @@ def periods_of(targets: Targets, time_step: float) -> dict[str, int]:
         name: steps_between(f'rate of {name}', rate, time_step)
         for name, rate in targets.rates.items()
     }
-    return {'': common, **dict.fromkeys(RATES, common), **own}
+    return {'': common, **dict.fromkeys(RATES, common), **dict.fromkeys(SEEN, 0), **own}
 
 
 def parsed_rates(texts: Iterable[str]) -> tuple[float | None, dict[str, float]]:

@@ -248,13 +248,19 @@ class _Body:
         return np.where((enter <= leave) & (met >= 0.0), met, np.inf)
 
 
-def _bodies(robot: RobotModel, hidden: Iterable[str]) -> list[_Body]:
+def checked_links(robot: RobotModel, hidden: Iterable[str]) -> tuple[str, ...]:
+    """Return names of links, or raise UnknownName."""
     names = as_tuple('hidden', hidden, 'a list of names of links')
-    model = robot.pinocchio_model
-    links = [frame.name for frame in model.frames if frame.type == pin.FrameType.BODY]
+    frames = robot.pinocchio_model.frames
+    links = [frame.name for frame in frames if frame.type == pin.FrameType.BODY]
     for name in names:
         if name not in links:
             raise UnknownName('link', name, links)
+    return names
+
+
+def _bodies(robot: RobotModel, hidden: Iterable[str]) -> list[_Body]:
+    names, model = checked_links(robot, hidden), robot.pinocchio_model
     bodies: list[_Body] = []
     if not robot.description:
         for solid in robot.solids:

@@ -20,7 +20,7 @@ from contact_sim.collision._terrain import Terrain
 from contact_sim.errors import InvalidInput, of_type, one_line
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot._model import RobotModel
-from contact_sim.sensors._ray_scene import RayScene
+from contact_sim.sensors._ray_scene import RayScene, checked_links
 from contact_sim.sensors._robot_view import Report
 from contact_sim.sensors._sensor import (
     LARGEST,
@@ -219,7 +219,8 @@ class _RaySensor(Sensor[RangeValues]):
                 '0 <= least < most'
             )
         number_within(f'{kind}.most', self.most, LONGEST_RAY)
-        _ = self._scene  # refuses frames and links that do not exist
+        checked_links(self.robot, self.hidden or ())
+        _ = self._frames  # refuses a frame that does not exist
 
     @cached_property
     def _frames(self) -> Frames:

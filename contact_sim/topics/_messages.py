@@ -129,6 +129,66 @@ sensor_msgs/CompressedImage:
     std_msgs/Header header
     string format
     uint8[] data
+sensor_msgs/PointField:
+    uint8 INT8=1
+    uint8 UINT8=2
+    uint8 INT16=3
+    uint8 UINT16=4
+    uint8 INT32=5
+    uint8 UINT32=6
+    uint8 FLOAT32=7
+    uint8 FLOAT64=8
+    string name
+    uint32 offset
+    uint8 datatype
+    uint32 count
+sensor_msgs/PointCloud2:
+    std_msgs/Header header
+    uint32 height
+    uint32 width
+    PointField[] fields
+    bool is_bigendian
+    uint32 point_step
+    uint32 row_step
+    uint8[] data
+    bool is_dense
+sensor_msgs/LaserScan:
+    std_msgs/Header header
+    float32 angle_min
+    float32 angle_max
+    float32 angle_increment
+    float32 time_increment
+    float32 scan_time
+    float32 range_min
+    float32 range_max
+    float32[] ranges
+    float32[] intensities
+sensor_msgs/Image:
+    std_msgs/Header header
+    uint32 height
+    uint32 width
+    string encoding
+    uint8 is_bigendian
+    uint32 step
+    uint8[] data
+sensor_msgs/RegionOfInterest:
+    uint32 x_offset
+    uint32 y_offset
+    uint32 height
+    uint32 width
+    bool do_rectify
+sensor_msgs/CameraInfo:
+    std_msgs/Header header
+    uint32 height
+    uint32 width
+    string distortion_model
+    float64[] d
+    float64[9] k
+    float64[9] r
+    float64[12] p
+    uint32 binning_x
+    uint32 binning_y
+    RegionOfInterest roi
 visualization_msgs/UVCoordinate:
     float32 u
     float32 v

@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim._types import Array
+from contact_sim.collision._terrain import Plane, Terrain
 from contact_sim.parameters import Parameters, Settings, declared_parameters, parameter
 from contact_sim.robot._contact_points import Foot
 from contact_sim.robot._model import RobotModel
@@ -44,6 +45,7 @@ from contact_sim.topics._messages import (
     header,
     transform,
 )
+from contact_sim.topics._seeing_topics import SEEING_GROUPS, SeeingTopics, seeing_sensors
 from contact_sim.topics._table import (
     DESCRIPTION,
     FOOT_CONTACTS_STAMPED,
@@ -107,6 +109,7 @@ GROUPS: dict[str, type[Parameters]] = {
     'sensors.joints': EncoderSensing,
     'sensors.contacts': ContactSensing,
     'sensors.forces': ForceSensing,
+    **SEEING_GROUPS,
 }
 """Dotted prefix to the class of the parameters on which messages depend."""
 
@@ -220,6 +223,7 @@ def check_sensors(robot: RobotModel, settings: Settings) -> None:
     ContactFlags(robot, settings['sensors.contacts'])  # feet of robots that do not exist
     for part in parts_of(robot):
         chosen_sensors(part, settings)
+        seeing_sensors(part.robot, settings, Plane())
 
 
 class SensorSet:
@@ -273,6 +277,7 @@ class RobotTopics:
         sink: where the messages go.
         node: name of the node.
         truth: publish the exact values beside what the sensors measure.
+        ground: returns the present ground, for sensors that see.
 
     Attributes:
         odometry: output of odom.
@@ -287,6 +292,7 @@ class RobotTopics:
         sink: Sink,
         node: str,
         truth: bool = True,
+        ground: Callable[[], Terrain] = Plane,
     ) -> None:
         self.part, self.report = part, RobotView(report, part)
         self._node, self._prefix = node, frame_id(part, settings, '')
@@ -294,6 +300,12 @@ class RobotTopics:
         self._alias = base_alias(part, settings)
         self._messages = SensorMessages(part, settings)
         self._in_force: list[Any] = []
+        seed = settings[''].seed + SEEDS * part.number
+
+        def frame_of(frame: str) -> str:
+            return frame_id(part, settings, frame) if frame else self._base
+
+        self._seeing = SeeingTopics(part.robot, ground, settings, seed, sink, self._own, frame_of)
         self.configure(settings)
         self.odometry = Output(sink, [self._own(ODOM)], self._odometry)
         measured = [self._sensor(sink, kind) for kind in SENSORS]
@@ -301,11 +313,12 @@ class RobotTopics:
         stamped = [Output(sink, [self._own(FOOT_CONTACTS_STAMPED)], self._stamped_contacts)]
         pairs = zip_longest(measured, true)  # a sensor and its exact values beside each other
         self.sensors = [output for pair in pairs for output in pair if output is not None]
-        self.sensors += [*stamped, *self._links(sink, settings)]
+        self.sensors += [*stamped, *self._links(sink, settings), *self._seeing.outputs]
         self._tree = LinkTree(part.robot)
 
     def configure(self, settings: Settings) -> None:
         """Use other sensor errors from the next step on; a change drops delayed samples."""
+        self._seeing.configure(settings, settings[''].seed + SEEDS * self.part.number)
         chosen = [settings[prefix] for prefix in SETTINGS] + [settings[''].seed]
         if chosen != self._in_force:
             self._in_force = chosen
@@ -319,6 +332,7 @@ class RobotTopics:
         """Sample the sensors after a step of all robots, published or not."""
         self.report = RobotView(report, self.part)
         self._set.observe(self.report)
+        self._seeing.observe(self.report)
 
     def publish_description(self, sink: Sink) -> None:
         """Publish robot_description."""
@@ -331,10 +345,14 @@ class RobotTopics:
         return transform(time, self._odom_frame, self._base, self._base_pose())
 
     def alias_transforms(self, time: int) -> list[Message]:
-        """Return the identity from the base to the frame `base_link`; none where it is a link."""
-        if not self._alias:
-            return []
-        return [transform(time, self._base, self._alias, AT_THE_ORIGIN)]
+        """Return the identity from the base to the frame `base_link`; none where it is a link.
+
+        With a depth camera that publishes, its optical frame as well.
+        """
+        aliases = self._seeing.optical_transforms(time)
+        if self._alias:
+            aliases.append(transform(time, self._base, self._alias, AT_THE_ORIGIN))
+        return aliases
 
     def link_transforms(self, time: int) -> list[Message]:
         """Return the poses of moving links in their parents, as robot_state_publisher does."""

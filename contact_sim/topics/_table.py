@@ -52,6 +52,18 @@ SENSORS = {
 LINK_WRENCH = Topic('contacts/<link>/wrench', 'geometry_msgs/msg/WrenchStamped', ('wrenches',))
 LINK_CONTACTS = Topic('link_contacts', 'std_msgs/msg/Int16MultiArray', ('wrenches',))
 """Wrenches and contacts of the links of `contact_links`."""
+HEIGHT_SCAN = Topic(
+    'height_scan', 'sensor_msgs/msg/PointCloud2', ('height_scan',), 10, on_demand=True
+)
+"""Points of the ground around the robot, with how far they are below it."""
+LASER_SCAN = Topic('scan', 'sensor_msgs/msg/LaserScan', ('lidar',), 10, on_demand=True)
+"""Of a lidar with one ring."""
+POINTS = Topic('points', 'sensor_msgs/msg/PointCloud2', ('lidar',), 10, on_demand=True)
+"""Of a lidar with several."""
+DEPTH_IMAGE = Topic('depth/image', 'sensor_msgs/msg/Image', ('depth',), 10, on_demand=True)
+CAMERA_INFO = Topic(
+    'depth/camera_info', 'sensor_msgs/msg/CameraInfo', ('depth',), 10, on_demand=True
+)
 DESCRIPTION = Topic('robot_description', 'std_msgs/msg/String', depth=1, latched=True)
 """URDF of the robot, with `publish_robot_description`."""
 
@@ -93,6 +105,7 @@ def _types(*topics: Topic) -> dict[str, str]:
 
 OF_ROBOT = _types(
     JOINT_STATES, ODOM, IMU, FOOT_WRENCH, FOOT_CONTACTS, FOOT_CONTACTS_STAMPED,
+    HEIGHT_SCAN, LASER_SCAN, POINTS, DEPTH_IMAGE, CAMERA_INFO,
     *map(ground_truth, SENSORS.values()),
 )  # fmt: skip
 """Type of every topic that each robot has; of several, in the namespace of each: `own_topic`."""
@@ -194,6 +207,9 @@ class PublishRateParameters(Parameters):
     markers: float = _rate(25.0, '~/contact_markers')
     solver_state: float = _rate(25.0, '~/solver_state')
     shadow: float = _rate(25.0, '~/shadow, see contact.shadow')
+    height_scan: float = _rate(0.0, 'height_scan')
+    lidar: float = _rate(0.0, 'scan or points')
+    depth: float = _rate(0.0, 'depth/image and depth/camera_info')
 
 
 def publish_periods(rates: PublishRateParameters, time_step: float) -> dict[str, int]:

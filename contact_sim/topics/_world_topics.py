@@ -60,6 +60,7 @@ from contact_sim.topics._table import (
     TERRAIN,
     TF,
     TF_STATIC,
+    nanoseconds,
 )
 
 OK, WARN, ERROR = 0, 1, 2
@@ -114,7 +115,10 @@ class SimulationTopics:
         transforms = Output(sink, moving, self._transforms)
         self._clock = sink.channel(CLOCK)
         self._robots = [
-            RobotTopics(part, sim.last_report, settings, sink, node, truth) for part in self._parts
+            RobotTopics(
+                part, sim.last_report, settings, sink, node, truth, lambda: self._sim.terrain
+            )
+            for part in self._parts
         ]
         of_constraints = [self._constraint(constraint, settings) for constraint in constraints]
         self._markers = Output(sink, [MARKERS], self._marker_array)
@@ -132,8 +136,11 @@ class SimulationTopics:
 
     def configure(self, settings: Settings) -> None:
         """Use other sensor errors from the next step on."""
+        before = len(self._aliases(0))
         for robot in self._robots:
             robot.configure(settings)
+        if len(self._aliases(0)) != before:  # a camera begins to publish
+            self.publish_static_transforms(nanoseconds(self._sim.time))
 
     def publish(self, step: Step) -> None:
         """Publish everything that is due after a step but /clock."""
@@ -154,12 +161,15 @@ class SimulationTopics:
         fixed: list[Message] = []
         if self._common.world_frame not in ('', self._frame):
             fixed.append(transform(time, self._common.world_frame, self._frame, AT_THE_ORIGIN))
-        for robot in self._robots:
-            fixed += robot.alias_transforms(time)
+        fixed += self._aliases(time)
         if self._with_links:
             for robot in self._robots:
                 fixed += robot.fixed_transforms(time)
         self._static.publish({'transforms': fixed})
+
+    def _aliases(self, time: int) -> list[Message]:
+        """Return the transforms to other names of frames of the robots."""
+        return [one for robot in self._robots for one in robot.alias_transforms(time)]
 
     def publish_descriptions(self) -> None:
         """Publish robot_description of every robot."""
