@@ -445,7 +445,7 @@ def layout_parts(
     """
     if layout not in LAYOUTS:
         raise UnknownName('layout', layout, LAYOUTS)
-    stated = _merged(DEFAULTS, LAYOUTS[layout])
+    stated = {'layout': layout, **_merged(DEFAULTS, LAYOUTS[layout])}
     phase = _phase(layout, stated)
     parts = _parts(layout, stated, robot.n_joints, phase, None, robot)
     return parts, phase, float(stated['clip']), float(stated['action']['clip'])

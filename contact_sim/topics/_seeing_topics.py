@@ -92,7 +92,7 @@ class DepthCameraParameters(Parameters):
 
     frame_id: str = _frame('the camera; images have the frame id of it with _optical behind')
     width: int = parameter(64, '', 'pixels of a row', at_least=1, at_most=4096)
-    height: int = parameter(48, '', 'rows', at_least=1, at_most=4096)
+    height: int = parameter(48, '', 'pixels of a column', at_least=1, at_most=4096)
     angle_of_view: float = parameter(
         1.518, 'rad', 'from the left to the right edge of the image', at_least=0.01, at_most=3.1
     )

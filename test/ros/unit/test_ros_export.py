@@ -13,7 +13,7 @@ from exported import numbers, read_bag
 from rclpy.serialization import deserialize_message
 
 from contact_sim.replay import Recording
-from contact_sim.replay._export import RATES, Targets, export
+from contact_sim.replay._export import RATES, SEEN, Targets, export
 from contact_sim.ros._factory import (
     chosen_constraints,
     loaded_simulator,
@@ -92,7 +92,8 @@ def published_and_exported(settings, folder):
         outputs.publish(report, 0.0, push)
     recorder.close()
     target = folder / 'run.mcap'
-    done = export(Recording(recorded), Targets(mcap=target, ground_truth=True))
+    rates = dict.fromkeys(SEEN, 1000.0)
+    done = export(Recording(recorded), Targets(mcap=target, ground_truth=True, rates=rates))
     assert (done.steps, done.first_difference, done.damage) == (STEPS, None, '')
     return network.sent, read_bag(target)
 

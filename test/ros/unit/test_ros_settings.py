@@ -60,7 +60,7 @@ def test_defaults_are_allowed_and_fit_together():
     periods = publish_periods(settings['publish_rate'], settings[''].time_step)
     assert periods == {
         'joint_states': 4, 'odom': 4, 'imu': 4, 'wrenches': 8, 'markers': 40, 'solver_state': 40,
-        'shadow': 40,
+        'shadow': 40, 'height_scan': 0, 'lidar': 0, 'depth': 0,
     }  # fmt: skip
 
 
