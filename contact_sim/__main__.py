@@ -86,6 +86,10 @@ COMMANDS: dict[str, Command] = {
         'contact_sim.ros.controllers.trot', 'a ROS 2 controller that trots with cmd_vel',
         '--ros-args -p robot:=go1',
     ),
+    'policy': Command(
+        'contact_sim.ros.controllers.policy', 'a ROS 2 controller that runs a trained policy',
+        '--ros-args -p robot:=go1 -p policy:=walk.yaml',
+    ),
     'demo': Command(
         'contact_sim.ros.demo', 'node and controller as processes, with a figure',
         '--robot go1 --demo trot',

@@ -22,7 +22,7 @@ from contact_sim._types import Array, Indices
 from contact_sim._validation import as_tuple, finite_array, number_within, shaped
 from contact_sim.collision._mesh_contacts import TRIANGLE_NUMBERS, TRIANGLES
 from contact_sim.collision._surface import FACETED, FIELD, PLANES
-from contact_sim.collision._terrain import Terrain
+from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.errors import InvalidInput, UnknownName, of_type, one_line
 from contact_sim.robot._collision_pairs import Solid
 from contact_sim.robot._model import RobotModel
@@ -57,7 +57,7 @@ class RayScene:
 
     Args:
         robot: whose links are seen.
-        terrain: the ground, as `Simulator.terrain`.
+        terrain: the ground, as `Simulator` takes it.
         hidden: names of links that are not seen; None: no link is.
 
     Raises:
@@ -66,9 +66,10 @@ class RayScene:
     """
 
     def __init__(
-        self, robot: RobotModel, terrain: Terrain, hidden: Iterable[str] | None = ()
+        self, robot: RobotModel, terrain: TerrainLike, hidden: Iterable[str] | None = ()
     ) -> None:
-        self._robot, self._terrain = of_type('robot', robot, RobotModel), terrain
+        self._robot, terrain = of_type('robot', robot, RobotModel), as_terrain(terrain)
+        self._terrain = terrain
         self._data = robot.pinocchio_model.createData()
         self._ground = _Triangles(*triangles_of(terrain)) if terrain.kind in FACETED else None
         self._bodies = [] if hidden is None else _bodies(robot, hidden)

@@ -16,7 +16,7 @@ import pinocchio as pin
 
 from contact_sim._types import Array, Indices
 from contact_sim._validation import checked, count, number_within, positive
-from contact_sim.collision._terrain import Terrain
+from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.errors import InvalidInput, of_type, one_line
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot._model import RobotModel
@@ -101,8 +101,8 @@ class HeightScan(Sensor[HeightScanValues]):
     """
 
     robot: RobotModel
-    terrain: Terrain
-    """The ground; `Simulator.terrain`."""
+    terrain: TerrainLike
+    """The ground, as `Simulator` takes it."""
     frame: str = ''
     """Name of the frame; '' is the root body itself."""
     grid: ScanGrid = DEFAULT_GRID
@@ -113,12 +113,16 @@ class HeightScan(Sensor[HeightScanValues]):
     def __post_init__(self) -> None:
         super().__post_init__()
         of_type('HeightScan.grid', self.grid, ScanGrid)
-        _check_ground('HeightScan', self.terrain)
+        object.__setattr__(self, 'terrain', as_terrain(self.terrain))
         _ = self._frames  # refuses a frame that does not exist
 
     @cached_property
     def _frames(self) -> Frames:
         return Frames(self.robot, [sensor_frame(self.robot, self.frame)])
+
+    @property
+    def _ground(self) -> Terrain:
+        return as_terrain(self.terrain)  # which it is
 
     @cached_property
     def _of_noise(self) -> tuple[Stream, Stream]:
@@ -136,7 +140,7 @@ class HeightScan(Sensor[HeightScanValues]):
         (placement,) = self._frames.placements(report.q)
         heading = math.atan2(placement.rotation[1, 0], placement.rotation[0, 0])
         place = placement.translation[None]
-        below = self.grid.below(self.terrain, place, [heading])[0]
+        below = self.grid.below(self._ground, place, [heading])[0]
         points = self.grid.around(place, [heading])[0]
         with np.errstate(invalid='ignore'):
             height = np.where(np.isinf(below), np.nan, place[0, 2] - below)
@@ -149,11 +153,6 @@ class HeightScan(Sensor[HeightScanValues]):
         return HeightScanValues(true.points, below)
 
     __repr__ = one_line
-
-
-def _check_ground(kind: str, terrain: object) -> None:
-    if not callable(getattr(terrain, 'heights', None)):
-        raise InvalidInput(f'{kind}.terrain: expected a ground, such as sim.terrain')
 
 
 # --- Rays of a lidar and of a camera
@@ -191,8 +190,8 @@ class _RaySensor(Sensor[RangeValues]):
     """Rays from a frame of the robot, and what they meet."""
 
     robot: RobotModel
-    terrain: Terrain
-    """The ground; `Simulator.terrain`."""
+    terrain: TerrainLike
+    """The ground, as `Simulator` takes it."""
     frame: str = ''
     """Name of the frame; '' is the root body itself."""
     hidden: tuple[str, ...] | None = None
@@ -208,7 +207,7 @@ class _RaySensor(Sensor[RangeValues]):
     def __post_init__(self) -> None:
         super().__post_init__()
         kind = type(self).__name__
-        _check_ground(kind, self.terrain)
+        object.__setattr__(self, 'terrain', as_terrain(self.terrain))
         if (
             not 0.0
             <= number_within(f'{kind}.least', self.least, LONGEST_RAY)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
 from contact_sim._validation import LARGEST_COUNT, checked_fields, shaped
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.terrain._generator import Region
 
 
@@ -126,6 +126,9 @@ class ScanGrid:
         headings = shaped('headings', headings, np.size(headings))
         places = shaped('places', places, len(headings), 3)
         points = self.around(places, headings)
+        for one in ground if isinstance(ground, Sequence) else (ground,):
+            if not callable(getattr(one, 'heights', None)):
+                raise InvalidInput(f'ground = {shown(one)}: expected a ground, as sim.terrain')
         if not isinstance(ground, Sequence):
             heights = ground.heights(points.reshape(-1, 2)).reshape(points.shape[:2])
         elif len(ground) != len(places):

@@ -74,9 +74,7 @@ class LidarParameters(Parameters):
     """The lidar: rings of rays about z of its frame, x forward."""
 
     frame_id: str = _frame('scan or points')
-    rings: int = parameter(
-        16, '', 'number of rings; 1: scan is published, else points', at_least=1, at_most=1024
-    )
+    rings: int = parameter(16, '', 'number of rings', at_least=1, at_most=1024)
     elevation_min: float = _angle(-0.2618, 'elevation of the first ring, of one ring the only one')
     elevation_max: float = _angle(0.2618, 'elevation of the last ring')
     columns: int = parameter(360, '', 'rays of a ring', at_least=1, at_most=100_000)
@@ -178,11 +176,9 @@ class SeeingTopics:
         self._delayed: dict[str, DelayedSensor[Any]] = {}
         self._cannot: set[str] = set()
         self.configure(settings, seed)
-        lidar = LASER_SCAN if settings['lidar'].rings == 1 else POINTS
         self.outputs = [
             Output(sink, [own(HEIGHT_SCAN)], self._messages('height_scan', self._height_scan)),
-            Output(sink, [own(lidar)], self._messages(
-                'lidar', self._laser_scan if lidar is LASER_SCAN else self._points)),
+            Output(sink, [own(LASER_SCAN), own(POINTS)], self._messages('lidar', self._lidar)),
             Output(sink, [own(DEPTH_IMAGE), own(CAMERA_INFO)],
                    self._messages('depth_camera', self._image)),
         ]  # fmt: skip
@@ -243,24 +239,23 @@ class SeeingTopics:
         columns = {**dict(zip('xyz', values.points.T, strict=True)), 'below': values.below}
         return [point_cloud(time, self._odom_frame, columns, (1, len(values.below)))]
 
-    def _points(self, time: int, values: RangeValues) -> list[Message]:
+    def _lidar(self, time: int, values: RangeValues) -> list[Message]:
+        """Return the ring nearest to the x-y plane, and the points of all rings."""
+        lidar, at = self.sensors.lidar, header(time, self._frame_of(self.sensors.lidar.frame))
+        azimuths = lidar.azimuths
+        level = int(np.argmin(np.abs(values.directions[:, 0, 2])))
+        scan = {
+            'header': at,
+            'angle_min': azimuths[0], 'angle_max': azimuths[-1],
+            'angle_increment': float(azimuths[1] - azimuths[0]) if len(azimuths) > 1 else 0.0,
+            'range_min': lidar.least, 'range_max': lidar.most, 'ranges': values.ranges[level],
+        }  # fmt: skip
         shape = values.ranges.shape
         met = np.where(np.isfinite(values.ranges), values.ranges, np.nan)
         places = (met[..., None] * values.directions).reshape(-1, 3)
         ring = np.repeat(np.arange(shape[0]), shape[1])
         columns = {**dict(zip('xyz', places.T, strict=True)), 'ring': ring}
-        frame = self._frame_of(self.sensors.lidar.frame)
-        return [point_cloud(time, frame, columns, shape)]
-
-    def _laser_scan(self, time: int, values: RangeValues) -> list[Message]:
-        lidar = self.sensors.lidar
-        azimuths = lidar.azimuths
-        step = float(azimuths[1] - azimuths[0]) if len(azimuths) > 1 else 0.0
-        return [{
-            'header': header(time, self._frame_of(lidar.frame)),
-            'angle_min': azimuths[0], 'angle_max': azimuths[-1], 'angle_increment': step,
-            'range_min': lidar.least, 'range_max': lidar.most, 'ranges': values.ranges[0],
-        }]  # fmt: skip
+        return [scan, point_cloud(time, at['frame_id'], columns, shape)]
 
     def _image(self, time: int, values: RangeValues) -> list[Message]:
         camera = self.sensors.depth_camera

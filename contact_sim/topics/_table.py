@@ -57,9 +57,9 @@ HEIGHT_SCAN = Topic(
 )
 """Points of the ground around the robot, with how far they are below it."""
 LASER_SCAN = Topic('scan', 'sensor_msgs/msg/LaserScan', ('lidar',), 10, on_demand=True)
-"""Of a lidar with one ring."""
+"""Of the ring of the lidar that is nearest to the x-y plane of its frame."""
 POINTS = Topic('points', 'sensor_msgs/msg/PointCloud2', ('lidar',), 10, on_demand=True)
-"""Of a lidar with several."""
+"""Of all rings."""
 DEPTH_IMAGE = Topic('depth/image', 'sensor_msgs/msg/Image', ('depth',), 10, on_demand=True)
 CAMERA_INFO = Topic(
     'depth/camera_info', 'sensor_msgs/msg/CameraInfo', ('depth',), 10, on_demand=True
@@ -208,7 +208,7 @@ class PublishRateParameters(Parameters):
     solver_state: float = _rate(25.0, '~/solver_state')
     shadow: float = _rate(25.0, '~/shadow, see contact.shadow')
     height_scan: float = _rate(0.0, 'height_scan')
-    lidar: float = _rate(0.0, 'scan or points')
+    lidar: float = _rate(0.0, 'scan and points')
     depth: float = _rate(0.0, 'depth/image and depth/camera_info')
 
 

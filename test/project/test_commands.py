@@ -89,7 +89,9 @@ def test_the_one_script_is_called_like_the_package():
     assert scripts == "'contact_sim = contact_sim.__main__:main'"
 
 
-@pytest.mark.parametrize('name', ['simulation', 'stance_controller', 'trot_controller'])
+@pytest.mark.parametrize(
+    'name', ['simulation', 'stance_controller', 'trot_controller', 'policy_controller']
+)
 def test_the_executables_of_ros_start_what_launch_files_expect(name):
     file = Path(ROOT, 'scripts', name)
     assert file.stat().st_mode & 0o111 == 0o111

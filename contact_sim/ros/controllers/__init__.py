@@ -1,11 +1,12 @@
 """Controller nodes, which use only topics of the simulator, and their base class.
 
 To write one, derive from ControllerNode, which gets whole states of a robot, and give it a
-`command`. Examples: `stance` and `trot`.
+`command`. Examples: `stance`, `trot` and `policy`.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from abc import ABC, abstractmethod
@@ -13,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 import rclpy
+from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -21,12 +23,13 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from contact_sim._types import Array
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, InvalidInput
 from contact_sim.ros._conversions import (
     JointValues,
     OdometryValues,
     joint_values,
     odometry_values,
+    seconds,
 )
 from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.ros._processes import Interruption, leave
@@ -34,6 +37,8 @@ from contact_sim.ros._robots import RobotParameters, named_robot
 from contact_sim.topics._table import NANOSECONDS
 
 LATEST = QoSProfile(depth=1)
+CMD_VEL_TIMEOUT = 0.5
+"""Default of `cmd_vel_timeout` for commands with a stamp [s], as of ros2_controllers."""
 LONGEST_WAIT = 0.1
 """Wall seconds after which a controller without messages checks whether it has to end."""
 
@@ -121,6 +126,62 @@ class ControllerNode(Node, ABC):
             stamp.sec, stamp.nanosec = sec, nanosec
             self._answered = received
         self._publisher.publish(self._command)
+
+
+class CommandedVelocity:
+    """The velocity of `cmd_vel`: linear x and y [m/s], angular z [rad/s].
+
+    Parameters of the node: `use_stamped_vel`, whether `cmd_vel` is of TwistStamped, not of Twist.
+    `cmd_vel_timeout`: simulated time [s] after its stamp, or where it has none after its arrival,
+    at which a command is no longer followed; 0 for never, the default without stamps.
+
+    Args:
+        node: whose topic it is.
+        follow: takes a velocity (3,), or raises InvalidInput.
+        rest: the velocity once a command is too old.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        follow: Callable[[tuple[float, float, float]], None],
+        rest: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    ) -> None:
+        self._node, self._follow, self._rest = node, follow, rest
+        stamped = node.declare_parameter('use_stamped_vel', False).value
+        default = CMD_VEL_TIMEOUT if stamped else 0.0
+        self._timeout: float = node.declare_parameter('cmd_vel_timeout', default).value
+        if not self._timeout >= 0.0:
+            raise InvalidInput(f'cmd_vel_timeout = {self._timeout}: expected at least 0 s')
+        self._now = -math.inf  # simulated time of the last state [s]
+        self._since: float | None = None  # age of the command; None: from the next state on
+        kind, callback = (TwistStamped, self._on_stamped) if stamped else (Twist, self._on_twist)
+        node.create_subscription(kind, 'cmd_vel', callback, LATEST)
+
+    def _on_twist(self, message: Twist, stamp: float = 0.0) -> None:
+        """Follow a velocity that is as old as its stamp [s], 0 for now."""
+        try:
+            self._follow((message.linear.x, message.linear.y, message.angular.z))
+        except InvalidInput as error:
+            self._node.get_logger().warning(f'cmd_vel: {error}', throttle_duration_sec=1.0)
+            return
+        self._since = stamp if 0.0 < stamp < self._now else None
+
+    def _on_stamped(self, message: TwistStamped) -> None:
+        stamp = seconds(message.header.stamp)
+        if self._timeout and 0.0 < stamp < self._now - self._timeout:
+            text = f'cmd_vel: stamped {stamp:.9g} s at t = {self._now:.9g} s: too old'
+            self._node.get_logger().warning(text, throttle_duration_sec=1.0)
+            return
+        self._on_twist(message.twist, stamp)
+
+    def advance(self, time: float) -> None:
+        """Go on to simulated `time` [s]: rest where the last command is too old."""
+        if self._since is None or time < self._now:  # new, or time was set back
+            self._since = time
+        self._now = time
+        if self._timeout and time - self._since > self._timeout:
+            self._follow(self._rest)
 
 
 def _executor() -> Executor:

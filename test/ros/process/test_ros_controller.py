@@ -110,7 +110,7 @@ def twist(forward, stamp=None):
 
 def test_without_stamps_a_velocity_is_followed_until_the_next(trotting):
     node = trotting()
-    node._on_velocity(twist(0.3))
+    node._velocity._on_twist(twist(0.3))
     assert [speed(node, time) for time in (0.001, 1.0, 1e4)] == [0.3] * 3
     (topic,) = node.get_subscriptions_info_by_topic('/cmd_vel')
     assert topic.topic_type == 'geometry_msgs/msg/Twist'
@@ -118,9 +118,9 @@ def test_without_stamps_a_velocity_is_followed_until_the_next(trotting):
 
 def test_a_velocity_without_a_stamp_can_time_out_too(trotting):
     node = trotting(cmd_vel_timeout=0.2)
-    node._on_velocity(twist(0.3))  # before the first state: counts from there
+    node._velocity._on_twist(twist(0.3))  # before the first state: counts from there
     assert [speed(node, time) for time in (5.0, 5.199, 5.201, 6.0)] == [0.3, 0.3, 0.0, 0.0]
-    node._on_velocity(twist(0.4))
+    node._velocity._on_twist(twist(0.4))
     assert [speed(node, time) for time in (6.1, 6.299, 6.31)] == [0.4, 0.4, 0.0]
 
 
@@ -129,18 +129,18 @@ def test_stamped_velocities_are_as_old_as_their_stamp(trotting):
     (topic,) = node.get_subscriptions_info_by_topic('/cmd_vel')
     assert topic.topic_type == 'geometry_msgs/msg/TwistStamped'
     assert speed(node, 3.0) == 0.0
-    node._on_stamped(twist(0.3, 2.8))
+    node._velocity._on_stamped(twist(0.3, 2.8))
     assert [speed(node, time) for time in (3.001, 3.3, 3.301)] == [0.3, 0.3, 0.0]
-    node._on_stamped(twist(0.5, 2.8))  # too old by now
+    node._velocity._on_stamped(twist(0.5, 2.8))  # too old by now
     assert speed(node, 3.302) == 0.0
     for stamp in (0.0, 1.7e9):  # none, or one of another clock: as old as its arrival
-        node._on_stamped(twist(0.6, stamp))
+        node._velocity._on_stamped(twist(0.6, stamp))
         assert [speed(node, time) for time in (4.0, 4.5, 4.501)] == [0.6, 0.6, 0.0]
-        node._now = 3.5
+        node._velocity._now = 3.5
 
 
 def test_a_velocity_goes_on_when_time_is_set_back(trotting):
     node = trotting(use_stamped_vel=True)
     speed(node, 100.0)
-    node._on_stamped(twist(0.3, 100.0))
+    node._velocity._on_stamped(twist(0.3, 100.0))
     assert [speed(node, time) for time in (100.1, 0.001, 0.5, 0.502)] == [0.3, 0.3, 0.3, 0.0]
