@@ -21,7 +21,7 @@ from scipy.io import loadmat
 
 from contact_sim import _reading
 from contact_sim._types import Array
-from contact_sim._validation import checked, real_array
+from contact_sim._validation import checked, path, real_array
 from contact_sim.errors import InvalidInput, UnknownName, one_line
 
 
@@ -160,6 +160,7 @@ def read_tosses(folder: Path, numbers: Sequence[int] | None = None) -> tuple[Tos
     Raises:
         InvalidInput: a folder without tosses, a file that is missing or not a toss.
     """
+    folder = Path(path('folder', folder))
     if numbers is None:
         found = [path.stem for path in folder.glob('*.pt')] if folder.is_dir() else []
         numbers = sorted(int(stem) for stem in found if stem.isdecimal())

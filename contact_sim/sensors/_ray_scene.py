@@ -9,13 +9,13 @@ a ray cuts the plane of the triangle that was found is then computed in double p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull
 
 from contact_sim._types import Array, Indices
@@ -29,6 +29,7 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.robot._urdf import collision_geometry
 from contact_sim.simulation._state import LONGEST_RAY
 
+ROUNDING = 1e-9  # of squared distances [m²]
 NOTHING, GROUND = -1, 0
 """Numbers of what a ray meets; links follow from 1 on."""
 Cut = tuple[Array, Array]
@@ -99,24 +100,25 @@ class RayScene:
         begin = finite_array('origins', origins)
         begin = np.array(np.broadcast_to(begin, ways.shape)) if begin.shape == (3,) else begin
         begin = shaped('origins', begin, len(ways), 3)
+        if not len(ways):
+            return RayHits(np.zeros(0), np.zeros(0, dtype=np.intp), self.names)
         length = np.linalg.norm(ways, axis=1)
         if not (length > 0.0).all():
             raise InvalidInput('directions: expected three numbers, not all zero')
         ways = ways / length[:, None]
-        distance = self._to_ground(begin, ways, longest)
+        distance = self._to_ground(begin, ways)
         met = np.where(distance <= longest, GROUND, NOTHING)
         if self._bodies:
             pin.forwardKinematics(
                 self._robot.pinocchio_model, self._data, self._robot.checked_configuration(q)
             )
-        for body in self._bodies:
-            placement = self._data.oMi[body.joint] * body.placement
-            near = np.flatnonzero(_may_meet(placement.translation, body.reach, begin, ways))
+        placed = [self._data.oMi[body.joint] * body.placement for body in self._bodies]
+        for body, placement, near in zip(
+            self._bodies, placed, self._near(placed, begin, ways), strict=True
+        ):
             if len(near):
                 axes = placement.rotation
-                found = body.first(
-                    (begin[near] - placement.translation) @ axes, ways[near] @ axes, longest
-                )
+                found = body.first((begin[near] - placement.translation) @ axes, ways[near] @ axes)
                 nearer = found < distance[near]
                 distance[near[nearer]] = found[nearer]
                 met[near[nearer]] = self.names.index(body.link)
@@ -124,11 +126,11 @@ class RayScene:
         distance[beyond], met[beyond] = np.inf, NOTHING
         return RayHits(distance, met, self.names)
 
-    def _to_ground(self, begin: Array, ways: Array, longest: float) -> Array:
+    def _to_ground(self, begin: Array, ways: Array) -> Array:
         """Return the distances to the ground (n,), inf where there is none."""
         ground = self._terrain
         if self._ground is not None:
-            distance = self._ground.first(begin, ways, longest)
+            distance = self._ground.first(begin, ways)
         elif ground.kind == PLANES:
             planes = ground.data[: 4 * ground.features].reshape(-1, 4)
             rate = ways @ planes[:, :3].T
@@ -137,20 +139,28 @@ class RayScene:
             distance = np.where(rate < 0.0, reached, np.inf).min(axis=1)
         else:
             distance = _to_round_ground(ground.data, begin, ways)
-        places, which = np.unique(begin, axis=0, return_inverse=True)
-        inside = ground.signed_distance(places) <= 0.0
-        distance[inside[which.ravel()]] = 0.0
+        single = begin[:1] if (begin == begin[0]).all() else begin
+        distance[np.broadcast_to(ground.signed_distance(single) <= 0.0, len(begin))] = 0.0
         return np.asarray(distance)
+
+    def _near(self, placed: list[pin.SE3], begin: Array, ways: Array) -> Iterator[Indices]:
+        """Return for every body which rays come within its reach."""
+        if not placed:
+            return
+        centres = np.array([placement.translation for placement in placed])
+        reach = np.array([body.reach for body in self._bodies])
+        along = ways @ centres.T - np.einsum('ij,ij->i', begin, ways)[:, None]
+        if (begin == begin[0]).all():
+            away = ((centres - begin[0]) ** 2).sum(axis=1)
+        else:
+            away = ((centres - begin[:, None]) ** 2).sum(axis=2)
+        away = away - reach**2 - ROUNDING  # beyond the spheres about the bodies
+        near = (away <= 0.0) | ((along > 0.0) & (along**2 >= away))
+        for k in range(len(placed)):
+            yield np.flatnonzero(near[:, k])
 
     def __repr__(self) -> str:
         return f'RayScene({self._robot.name!r} on {self._terrain!r}, {len(self._bodies)} bodies)'
-
-
-def _may_meet(centre: Array, reach: float, begin: Array, ways: Array) -> NDArray[np.bool_]:
-    """Return which rays come within `reach` of a point."""
-    off = centre - begin
-    along = np.maximum((off * ways).sum(axis=1), 0.0)
-    return np.asarray(((off - along[:, None] * ways) ** 2).sum(axis=1) <= reach**2)
 
 
 def _to_round_ground(data: Array, begin: Array, ways: Array) -> Array:
@@ -207,7 +217,7 @@ class _Triangles:
             self._scene, around.astype(np.float32), triangles.astype(np.int32)
         )
 
-    def first(self, begin: Array, ways: Array, longest: float) -> Array:
+    def first(self, begin: Array, ways: Array) -> Array:
         """Return the distances to the first triangles (n,), inf where there is none."""
         begin = begin - self._middle
         distance = np.full(len(begin), np.inf)
@@ -240,10 +250,10 @@ class _Body:
     """Radius and half length, half sizes, or semi-axes [m]."""
     triangles: _Triangles | None = None
 
-    def first(self, begin: Array, ways: Array, longest: float) -> Array:
+    def first(self, begin: Array, ways: Array) -> Array:
         """Return the distances to the shape, of rays in its axes (n,); inf where they miss."""
         if self.triangles is not None:
-            return self.triangles.first(begin, ways, longest)
+            return self.triangles.first(begin, ways)
         enter, leave = CUTS[self.kind](begin, ways, *self.sizes)
         met = np.where(enter >= 0.0, enter, leave)
         return np.where((enter <= leave) & (met >= 0.0), met, np.inf)

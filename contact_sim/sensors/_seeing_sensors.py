@@ -379,6 +379,7 @@ class DepthCamera(_RaySensor):
 
     def depth(self, values: RangeValues) -> Array:
         """Return the depth image of ranges [m], shape (height, width): along the optical axis."""
-        return np.asarray(values.ranges / np.linalg.norm(self._pixels, axis=-1))
+        ranges = of_type('values', values, RangeValues).ranges
+        return np.asarray(ranges / np.linalg.norm(self._pixels, axis=-1))
 
     __repr__ = one_line

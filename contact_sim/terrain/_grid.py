@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
-from contact_sim._validation import LARGEST_COUNT, checked_fields, shaped
+from contact_sim._validation import LARGEST_COUNT, checked_fields, finite_array, shaped
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.terrain._generator import Region
 
@@ -93,8 +93,16 @@ class ScanGrid:
 
         Returns:
             Shape (m, n, 2) in world [m].
+
+        Raises:
+            InvalidInput: places or headings of other shapes, or not finite.
         """
-        places, headings = np.asarray(places, float), np.asarray(headings, float)
+        headings = finite_array('headings', headings).ravel()
+        places = finite_array('places', places)
+        if places.ndim != 2 or len(places) != len(headings) or places.shape[1] not in (2, 3):
+            raise InvalidInput(
+                f'places: shape {places.shape}, expected ({len(headings)}, 3) as of headings'
+            )
         x, y = self.points.T
         cosine, sine = np.cos(headings)[:, None], np.sin(headings)[:, None]
         points = np.empty((len(headings), len(x), 2))
@@ -123,9 +131,8 @@ class ScanGrid:
             InvalidInput: places or headings of other shapes, or not finite; as many grounds as
                 there are no frames.
         """
-        headings = shaped('headings', headings, np.size(headings))
-        places = shaped('places', places, len(headings), 3)
         points = self.around(places, headings)
+        places = shaped('places', places, len(points), 3)
         for one in ground if isinstance(ground, Sequence) else (ground,):
             if not callable(getattr(one, 'heights', None)):
                 raise InvalidInput(f'ground = {shown(one)}: expected a ground, as sim.terrain')
