@@ -25,39 +25,61 @@ from contact_sim.robot._standing_pose import STANDING
 
 
 @checked
-def loose_box(size: Sequence[float], mass: float, name: str = 'box') -> RobotModel:
-    """Return a box of even density that moves freely and touches the ground at its corners.
+def loose_box(
+    size: Sequence[float],
+    mass: float,
+    name: str = 'box',
+    inertia: Sequence[float] | None = None,
+    centre_of_mass: Sequence[float] = (0.0, 0.0, 0.0),
+) -> RobotModel:
+    """Return a box that moves freely and touches the ground at its corners.
 
     Args:
         size: lengths of its edges [m], three numbers.
         mass: [kg].
         name: its name.
+        inertia: ixx, iyy, izz, ixy, ixz, iyz about the centre of mass, along its edges [kg m²];
+            None: of even density.
+        centre_of_mass: from the middle of the box [m].
 
     Raises:
-        InvalidInput: sizes or a mass that are not finite numbers > 0.
+        InvalidInput: sizes or a mass that are not finite numbers > 0, a wrong number of them.
+        RobotDescriptionError: an inertia that no body can have.
     """
     edges = as_tuple('size', size, 'a list of three lengths')
     if len(edges) != 3:
         raise InvalidInput(f'size = {shown(size)} m: expected three lengths')
     x, y, z = (positive('size', edge, 'm') for edge in edges)
-    square = np.array([y * y + z * z, x * x + z * z, x * x + y * y])
-    return _loose(name, f'<box size="{x!r} {y!r} {z!r}"/>', mass, square / 12.0)
+    square = np.array([y * y + z * z, x * x + z * z, x * x + y * y]) / 12.0
+    inertial = _inertial(mass, square, inertia, centre_of_mass)
+    return _loose(name, f'<box size="{x!r} {y!r} {z!r}"/>', inertial)
 
 
 @checked
-def loose_ball(radius: float, mass: float, name: str = 'ball') -> RobotModel:
-    """Return a solid ball of even density that moves freely.
+def loose_ball(
+    radius: float,
+    mass: float,
+    name: str = 'ball',
+    inertia: Sequence[float] | None = None,
+    centre_of_mass: Sequence[float] = (0.0, 0.0, 0.0),
+) -> RobotModel:
+    """Return a ball that moves freely.
 
     Args:
         radius: [m].
         mass: [kg].
         name: its name.
+        inertia: ixx, iyy, izz, ixy, ixz, iyz about the centre of mass [kg m²]; None: of a solid
+            ball of even density.
+        centre_of_mass: from the middle of the ball [m].
 
     Raises:
         InvalidInput: a radius or mass that is not a finite number > 0.
+        RobotDescriptionError: an inertia that no body can have.
     """
     r = positive('radius', radius, 'm')
-    return _loose(name, f'<sphere radius="{r!r}"/>', mass, np.full(3, 0.4 * r * r))
+    inertial = _inertial(mass, np.full(3, 0.4 * r * r), inertia, centre_of_mass)
+    return _loose(name, f'<sphere radius="{r!r}"/>', inertial)
 
 
 @checked
@@ -87,18 +109,11 @@ def loose_ellipsoid(
         RobotDescriptionError: an inertia that no body can have.
     """
     axes = tuple(positive('semi_axes', axis, 'm') for axis in _numbers('semi_axes', semi_axes, 3))
-    m, x = positive('mass', mass, 'kg'), _numbers('centre_of_mass', centre_of_mass, 3)
-    if inertia is None:
-        squares = np.square(axes)
-        moments = (*(0.2 * m * (squares.sum() - squares)).tolist(), 0.0, 0.0, 0.0)
-    else:
-        moments = _numbers('inertia', inertia, 6)
-    names = 'ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz'
-    values = ' '.join(f'{key}="{value!r}"' for key, value in zip(names, moments, strict=True))
+    squares = np.square(axes)
+    inertial = _inertial(mass, 0.2 * (squares.sum() - squares), inertia, centre_of_mass)
     box = ' '.join(repr(2.0 * axis / 3.0**0.5) for axis in axes)
     robot = load_robot(
-        f'<robot name="{name}"><link name="{name}"><inertial><origin xyz="{x[0]!r} {x[1]!r} '
-        f'{x[2]!r}"/><mass value="{m!r}"/><inertia {values}/></inertial>'
+        f'<robot name="{name}"><link name="{name}">{inertial}'
         f'<visual><geometry><box size="{box}"/></geometry></visual></link></robot>',
         feet=(),
     )
@@ -112,13 +127,26 @@ def _numbers(what: str, values: Sequence[float], count: int) -> tuple[float, ...
     return tuple(numbers.tolist())
 
 
-def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
-    """Return a free body with this geometry and moments of inertia of `square` per mass [m²]."""
-    m = positive('mass', mass, 'kg')
-    ixx, iyy, izz = (m * square).tolist()
+def _inertial(
+    mass: float, square: Array, inertia: Sequence[float] | None, centre_of_mass: Sequence[float]
+) -> str:
+    """Return <inertial>; without an `inertia` moments of `square` per mass [m²], (3,)."""
+    m, x = positive('mass', mass, 'kg'), _numbers('centre_of_mass', centre_of_mass, 3)
+    moments = (*(m * square).tolist(), 0.0, 0.0, 0.0)
+    if inertia is not None:
+        moments = _numbers('inertia', inertia, 6)
+    names = 'ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz'
+    values = ' '.join(f'{key}="{value!r}"' for key, value in zip(names, moments, strict=True))
+    return (
+        f'<inertial><origin xyz="{x[0]!r} {x[1]!r} {x[2]!r}"/><mass value="{m!r}"/>'
+        f'<inertia {values}/></inertial>'
+    )
+
+
+def _loose(name: str, geometry: str, inertial: str) -> RobotModel:
+    """Return a free body with this geometry."""
     return load_robot(
-        f'<robot name="{name}"><link name="{name}"><inertial><mass value="{m!r}"/>'
-        f'<inertia ixx="{ixx!r}" iyy="{iyy!r}" izz="{izz!r}" ixy="0" ixz="0" iyz="0"/></inertial>'
+        f'<robot name="{name}"><link name="{name}">{inertial}'
         f'<visual><geometry>{geometry}</geometry></visual>'
         f'<collision><geometry>{geometry}</geometry></collision></link></robot>',
         feet=(),

@@ -13,6 +13,7 @@ from contact_sim import (
     InclinedPlane,
     InvalidInput,
     Plane,
+    RobotDescriptionError,
     Simulator,
     SphereGround,
     Worlds,
@@ -393,3 +394,35 @@ def test_recordings_and_worlds_are_equal_to_the_bit(name, tmp_path):
     for _ in range(400):
         worlds.step(np.zeros((2, 12)))
     assert np.array_equal(worlds.q, np.array([report.q] * 2))
+
+
+def test_a_ball_with_a_low_centre_of_mass_swings_as_it_must():
+    """It rolls about its lowest point: ω² = m g d / (I + m (r − d)²) for small angles."""
+    r, d, m, inertia, h = 0.1, 0.03, 2.0, 0.006, 5e-4
+    ball = loose_ball(r, m, inertia=(inertia,) * 3 + (0.0,) * 3, centre_of_mass=(0.0, 0.0, -d))
+    sim = Simulator(ball, friction=1.0, time_step=h)
+    q = sim.q.copy()
+    q[3:7] = math.sin(0.01), 0.0, 0.0, math.cos(0.01)
+    sim.reset(q)
+    rates = []
+    for _ in range(4000):
+        rates.append(sim.step([]).v[3])
+    turns = np.flatnonzero(np.diff(np.sign(rates)) != 0)
+    period = 2.0 * h * np.diff(turns)[1:].mean()
+    rate = math.sqrt(m * 9.81 * d / (inertia + m * (r - d) ** 2))
+    assert period == pytest.approx(2.0 * math.pi / rate, rel=2e-3)
+
+
+def test_a_box_has_the_inertia_it_is_given():
+    moments, centre = (0.03, 0.02, 0.04, 0.001, -0.002, 0.003), (0.01, 0.02, -0.03)
+    box = loose_box((0.2, 0.1, 0.3), 1.5, inertia=moments, centre_of_mass=centre)
+    inertia = box.pinocchio_model.inertias[1]
+    assert inertia.mass == 1.5
+    assert inertia.lever.tolist() == list(centre)
+    ixx, iyy, izz, ixy, ixz, iyz = moments
+    expected = [[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]
+    np.testing.assert_allclose(inertia.inertia, expected, atol=1e-15)
+    with pytest.raises(RobotDescriptionError):
+        loose_box((0.2, 0.1, 0.3), 1.5, inertia=(0.1, 0.1, -0.1, 0.0, 0.0, 0.0))
+    with pytest.raises(InvalidInput, match='expected 6'):
+        loose_ball(0.1, 1.0, inertia=(1.0, 1.0, 1.0))
