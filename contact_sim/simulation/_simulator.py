@@ -464,8 +464,8 @@ class Simulator:
     ) -> float | Array:
         """Return the distances along rays to the ground [m]; inf where a ray meets none.
 
-        Rays see the ground only, not the robot; they may miss what is thinner than 1 mm. 0 for a
-        ray that begins in the ground.
+        Rays see the ground only; they may miss what is thinner than 1 mm. 0 for a ray that begins
+        in the ground. `sensors.RayScene` casts many rays faster, and sees the links as well.
 
         Args:
             origin: where the rays begin [m], world, shape (3,) or (n, 3).
