@@ -1,4 +1,4 @@
-"""load_robot: create a RobotModel from a name, a URDF or a xacro."""
+"""load_robot: create a RobotModel from a name, a URDF, a xacro or an MJCF."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from contact_sim.robot._constraints import JointCoupling, described_constraints
 from contact_sim.robot._contact_points import FEET, ContactPoint, contact_points_at, soles_of
 from contact_sim.robot._coordinates import actuated_joint_names, described_limits
 from contact_sim.robot._files import XacroArguments, check_meshes_exist, mesh_folders
+from contact_sim.robot._mjcf import translated
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING, Poses, has_floating_base, reference_poses
 from contact_sim.robot._urdf import (
@@ -59,22 +60,25 @@ def load_robot(
 
     Masses, inertias, damping, dry friction, limits and gear ratios are those of the URDF, see
     `RobotModel.actuators`. An effort limit of 0 is taken for no limit, with a warning. <mimic> and
-    <loop_joint> become constraints of the robot (robot/_constraints.py).
+    <loop_joint> become constraints of the robot (robot/_constraints.py). An MJCF (its root is
+    <mujoco>) is read by MuJoCo's compiler, which the extra `mjcf` installs; what it says and a
+    robot cannot have is in `RobotModel.notes` (robot/_mjcf.py).
 
     Args:
-        source: a name of the catalogue (`robots()`, `textbook_systems()`), a path to a .urdf or
-            .xacro file, or URDF text (it starts with '<'). A xacro is a program and runs with
-            your rights.
+        source: a name of the catalogue (`robots()`, `textbook_systems()`), a path to a URDF, a
+            .xacro or an MJCF, or text of a URDF or MJCF (it starts with '<'). A xacro is a program
+            and runs with your rights.
         floating_base: whether the root link moves freely; else it is fixed to the world. A root
             link without mass, whose only joint is a floating one, is fixed in any case, and so is
-            that of most systems of the textbook.
+            that of most systems of the textbook, and that of an MJCF without a free joint.
         feet: frames of the feet, or contact points. A frame touches with all spheres of its
             link's collision geometry; else with the corners of boxes, cylinders and meshes there;
-            else with its origin. None: the feet of the catalogue, else the end effectors of the
-            SRDF, else none, with a warning.
-        actuated_joints: names of driven joints; None: those of the catalogue, else every joint
-            with one degree of freedom that follows no other and that the SRDF does not call
-            passive.
+            else with its origin. In an MJCF a geom or site names the link that touches there.
+            None: the feet of the catalogue, else the end effectors of the SRDF, else what an MJCF
+            calls feet, else none, with a warning.
+        actuated_joints: names of driven joints; None: those of the catalogue, else those with an
+            actuator of an MJCF, else every joint with one degree of freedom that follows no other
+            and that the SRDF does not call passive.
         srdf: a path to an SRDF, or its text, with reference poses and end effectors; None: the
             catalogue's, else none.
         poses: reference poses: by name, values by joint [rad or m]. They replace those of the
@@ -97,17 +101,19 @@ def load_robot(
     flag('floating_base', floating_base)
     flag('check_meshes', check_meshes)
     flag('body_contacts', body_contacts)
-    # the URDF: text, tree, checks
+    # the description: text, tree, checks; an MJCF as a URDF
     name, entry = _entry(source)
     file = robot_file(entry, entry.urdf) if entry.urdf else source
     description = read_description(file, entry.corrections, xacro_arguments)
-    urdf, place = description.root, description.place
+    if description.root.tag == 'mujoco':
+        description = translated(description, check_meshes)
+    urdf, place, extras = description.root, description.place, description.extras
     check_description(urdf, place)
     if check_meshes:
         check_meshes_exist(urdf, description.file, place)
     package_dirs = mesh_folders(urdf, description.file)
     # the model: bodies and joints, limits, closed loops
-    fixed = floats_by_itself(urdf) or not entry.floating_base
+    fixed = floats_by_itself(urdf) or not entry.floating_base or extras.floats is False
     model = build_model(urdf, place, floating_base and not fixed)
     lift_limits_of_zero(model, urdf, place)
     limits = described_limits(model, urdf)
@@ -117,21 +123,23 @@ def load_robot(
         srdf = robot_file(entry, entry.srdf)
     semantics = Semantics() if srdf is None else read_srdf(srdf)
     if feet is None:
-        feet = entry.feet if entry.urdf else semantics.end_effectors
+        feet = entry.feet if entry.urdf else semantics.end_effectors or extras.feet
         if not entry.urdf and not feet and has_floating_base(model):
             warnings.warn(
                 f'{place}: no feet are known, only other links touch the ground; name their links '
                 '(feet). python -m contact_sim.inspect tells which they may be',
                 stacklevel=3,
             )
+    elif extras.stands_for:
+        feet = _links_of_feet(feet, extras.stands_for)
     contact_points, notes = _contact_points(model, urdf, package_dirs, feet, entry, place)
     if actuated_joints is None:
-        actuated_joints = entry.actuated_joints
+        actuated_joints = entry.actuated_joints or extras.actuated_joints
     followers = {one.joint for one in constraints if isinstance(one, JointCoupling)}
     joint_names = actuated_joint_names(
         model, actuated_joints, semantics.passive_joints | followers
     )
-    described_poses = _described_poses(model, semantics, entry)
+    described_poses = {**extras.poses, **_described_poses(model, semantics, entry)}
     references, more_notes = reference_poses(
         model, described_poses, poses, contact_points, limits, constraints
     )
@@ -153,9 +161,10 @@ def load_robot(
         package_dirs=package_dirs,
         gear_ratios=gear_ratios(urdf, place),
         position_limits=limits,
-        notes=notes + more_notes + left_out,
+        notes=extras.notes + notes + more_notes + left_out,
         collisions=collisions,
         constraints=constraints,
+        described_gains=extras.gains,
     )
 
 
@@ -177,6 +186,18 @@ def _contact_points(
         what = f'a step with {len(points)} contact points takes {needed / 1e6:.0f} MB'
         raise _reading.beyond(place, what, 'bytes')
     return points, notes
+
+
+def _links_of_feet(
+    feet: Iterable[str | ContactPoint], stands_for: Mapping[str, tuple[str, ...]]
+) -> tuple[str | ContactPoint, ...]:
+    """Return feet, each link once, where geoms and sites of an MJCF are named."""
+    frames = as_tuple('feet', feet, f'a list of {FEET}')
+    links: list[str | ContactPoint] = []
+    for foot in frames:
+        own = stands_for.get(foot, (foot,)) if isinstance(foot, str) else (foot,)
+        links += [link for link in own if own == (foot,) or link not in links]
+    return tuple(links)
 
 
 def _on_ground(
@@ -211,7 +232,7 @@ def _entry(source: str | Path) -> tuple[str, CatalogueEntry]:
             f'robot = {shown(source)}: expected a name ({", ".join(robots())}), a path or '
             'URDF text'
         )
-    looks_like_file = '/' in source or source.endswith(('.urdf', '.xacro', '.xml'))
+    looks_like_file = '/' in source or source.endswith(('.urdf', '.xacro', '.xml', '.mjcf'))
     if source not in CATALOGUE and (is_xml(source) or looks_like_file or os.path.exists(source)):
         return unnamed
     name = known_name('robot or file', source, CATALOGUE)

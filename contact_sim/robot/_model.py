@@ -123,6 +123,9 @@ class RobotModel:
     """Choices of the loader where the description states nothing, as sentences."""
     constraints: tuple[Constraint, ...] = ()
     """Closed loops and couplings of joints; every simulation of the robot has them."""
+    described_gains: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """kp and kd of the servos of an MJCF, by joint [N m/rad, N m s/rad]; `default_gains` do not
+    depend on them."""
 
     def __post_init__(self) -> None:
         model = self.pinocchio_model

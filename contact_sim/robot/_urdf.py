@@ -34,7 +34,29 @@ from contact_sim.robot._files import XacroArguments, mesh_file, run_xacro, uses_
 
 # --------------------------------------------------------------------- from a file to a tree
 
+JointValues = Mapping[str, tuple[float, ...]]
+"""Joint name -> its values in q; one angle also for a continuous joint."""
 _BLANK = '\ufeff \t\r\n'
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What a description in another format says and a URDF has no place for."""
+
+    floats: bool | None = None
+    """Whether its root floats; None: it does not say."""
+    feet: tuple[str, ...] = ()
+    """Links that are called feet."""
+    stands_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Links that touch the ground where a foot is called by another name of the description."""
+    actuated_joints: tuple[str, ...] | None = None
+    """Joints with a motor; None: it does not say."""
+    poses: Mapping[str, JointValues] = field(default_factory=dict)
+    """Reference poses by name."""
+    gains: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """kp and kd of servos, by joint."""
+    notes: tuple[str, ...] = ()
+    """What was decided or left out, as sentences."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +70,7 @@ class Description:
     """File it was read from; None for text."""
     place: str
     """Name of the description in messages."""
+    extras: Extras = Extras()
 
 
 def read_description(
@@ -167,7 +190,10 @@ MOST_LINKS = 1000
 """Largest number of links."""
 ROUNDED_MOMENT = 1e-7
 """Largest negative principal moment that counts as rounded [kg m^2]: files with seven decimals."""
-_JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating')
+_JOINT_TYPES = (
+    'fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating', 'spherical',
+)  # fmt: skip
+"""Those of URDF, and the ball joint, which it lacks."""
 _LIMITED_TYPES = ('revolute', 'prismatic')
 AXIS_TYPES = ('revolute', 'continuous', 'prismatic')
 """Types of joints whose axis, limits and friction act."""
@@ -253,7 +279,7 @@ def _check_joint(joint: Element, place: str) -> None:
             )
     dynamics = joint.find('dynamics')
     if dynamics is not None:
-        for key in ('damping', 'friction'):
+        for key in ('damping', 'friction', 'armature'):
             number(dynamics, key, f'{where}: <dynamics>', at_least=0.0)
     axis = joint.find('axis')
     if (
@@ -415,9 +441,13 @@ def _add_joint(
     bounds = _bounds(joint, joint_model, where)
     index = model.addJoint(parent_joint, joint_model, placement, name, *bounds)
     dynamics = joint.find('dynamics')
-    if dynamics is not None and joint.get('type') in AXIS_TYPES:
-        dof = model.joints[index].idx_v
+    if dynamics is not None and joint.get('type') in (*AXIS_TYPES, 'spherical'):
+        dof = slice(model.joints[index].idx_v, model.joints[index].idx_v + joint_model.nv)
         friction = number(dynamics, 'friction', where)
+        if dynamics.get('armature') is not None:  # as MJCF calls it; no word of URDF
+            armature = np.reshape(model.armature, -1).copy()
+            armature[dof] = number(dynamics, 'armature', where)
+            model.armature = armature
         model.damping[dof] = number(dynamics, 'damping', where)
         model.friction[dof] = friction
         if hasattr(model, 'lowerDryFrictionLimit'):  # from Pinocchio 4 on
@@ -440,6 +470,8 @@ def _joint_model(joint: Element, where: str) -> Any:
         return pin.JointModelFreeFlyer()
     if kind == 'planar':
         return pin.JointModelPlanar()
+    if kind == 'spherical':
+        return pin.JointModelSpherical()
     axis = np.array(vector(joint.find('axis'), 'xyz', '1 0 0', f'{where}: <axis>'))
     names = _JOINT_MODELS[kind]
     smaller = min(float(np.linalg.norm(axis)), 1.0)
@@ -460,7 +492,8 @@ def _bounds(joint: Element, joint_model: Any, where: str) -> tuple[Array, Array,
     nq, nv, kind = joint_model.nq, joint_model.nv, joint.get('type', '')
     effort, velocity = np.full(nv, np.inf), np.full(nv, np.inf)
     upper = np.full(nq, np.inf)
-    upper[{'floating': 3, 'planar': 2, 'continuous': 0}.get(kind, nq) :] = _UNIT_RANGE
+    unlimited = {'floating': 3, 'planar': 2, 'continuous': 0, 'spherical': 0}
+    upper[unlimited.get(kind, nq) :] = _UNIT_RANGE
     lower = -upper
     limit = joint.find('limit')
     if limit is not None and kind in AXIS_TYPES:
@@ -516,6 +549,21 @@ def _placement(element: Element, where: str) -> pin.SE3:
     w = cr * cp * cy + sr * sp * sy
     norm = math.sqrt(x * x + y * y + z * z + w * w)
     return pin.SE3(pin.Quaternion(w / norm, x / norm, y / norm, z / norm).matrix(), translation)
+
+
+def origin_attributes(placement: pin.SE3) -> dict[str, str]:
+    """Return the attributes of an <origin> from which `_placement` reads a placement again."""
+    rotation = placement.rotation
+    # one angle after the other, each taken out before the next: exact also near pitch = ±90°
+    yaw = math.atan2(rotation[1, 0], rotation[0, 0])
+    c, s = math.cos(yaw), math.sin(yaw)
+    rotation = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) @ rotation
+    pitch = math.atan2(-rotation[2, 0], rotation[0, 0])
+    roll = math.atan2(-rotation[1, 2], rotation[1, 1])
+    return {
+        'xyz': ' '.join(repr(float(x)) for x in placement.translation),
+        'rpy': ' '.join(repr(angle) for angle in (roll, pitch, yaw)),
+    }
 
 
 def lift_limits_of_zero(model: pin.Model, robot: Element, place: str) -> None:
@@ -656,9 +704,6 @@ def gear_ratios(robot: Element, place: str) -> Mapping[str, float]:
 #
 # <end_effector>, <group_state>, <passive_joint>, <disable_collisions>. <chain> tags are not read:
 # hyq's SRDF gives one leg the foot of another.
-
-JointValues = Mapping[str, tuple[float, ...]]
-"""Joint name -> its values in q; one angle also for a continuous joint."""
 
 
 @dataclass(frozen=True)
