@@ -30,7 +30,7 @@ import pinocchio as pin
 from contact_sim import RobotModel, load_robot
 from contact_sim.errors import ContactSimError
 from contact_sim.inspect._inspection import Source, inspect_robot, standing_trial
-from contact_sim.robot._mjcf import compiled
+from contact_sim.robot._mjcf_compiler import compiled
 from contact_sim.robot._urdf import read_description
 
 TOLERANCE = 1e-9
@@ -66,7 +66,7 @@ def differences(robot: RobotModel, model: Any, samples: int = 3) -> dict[str, fl
     for joint in range(model.njnt):
         name = model.joint(joint).name or f'joint_{joint}'
         body = model.body(model.jnt_bodyid[joint]).name or f'body_{model.jnt_bodyid[joint]}'
-        if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE:
+        if int(model.jnt_type[joint]) == int(mujoco.mjtJoint.mjJNT_FREE):
             if robot.floating_base and body == robot.base_frame:
                 base = joint
                 model.dof_armature[model.jnt_dofadr[joint] :][:6] = 0.0
@@ -170,8 +170,9 @@ def _joint_difference(robot: RobotModel, model: Any, joint: int, dof: int, ours:
         pairs += zip((limits[name].lower, limits[name].upper), model.jnt_range[joint], strict=True)
     elif one.nv == 1 and name in limits and not limits[name].holds:
         return np.inf
-    if name in robot.joint_names:
-        pairs.append((float(own.effortLimit[one.idx_v]), _largest_effort(model, joint, dof)))
+    effort = _largest_effort(model, joint, dof)
+    if name in robot.joint_names and effort is not None:
+        pairs.append((float(own.effortLimit[one.idx_v]), effort))
     return max(
         0.0 if a == b or min(a, b) > UNBOUNDED else abs(a - b) / max(1.0, abs(b)) for a, b in pairs
     )
@@ -180,18 +181,18 @@ def _joint_difference(robot: RobotModel, model: Any, joint: int, dof: int, ours:
 def _locked(model: Any, joint: int) -> bool:
     """Return whether an equality constraint holds a joint at one place."""
     return any(
-        model.eq_type[i] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj1id[i] == joint
+        int(model.eq_type[i]) == int(mujoco.mjtEq.mjEQ_JOINT) and model.eq_obj1id[i] == joint
         and model.eq_obj2id[i] < 0 and model.eq_active0[i]
         for i in range(model.neq)
     )  # fmt: skip
 
 
-def _largest_effort(model: Any, joint: int, dof: int) -> float:
-    """Return the effort of MuJoCo's actuators of a joint at commands beyond all limits."""
-    plain = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT
+def _largest_effort(model: Any, joint: int, dof: int) -> float | None:
+    """Return the largest effort that the actuators of a joint give; None: by another law."""
+    plain = {int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)}
     acting = [
         i for i in range(model.nu)
-        if model.actuator_trntype[i] in plain and model.actuator_trnid[i][0] == joint
+        if int(model.actuator_trntype[i]) in plain and model.actuator_trnid[i][0] == joint
     ]  # fmt: skip
     limited = [
         model.jnt_actfrclimited[joint] or model.actuator_forcelimited[i]
@@ -203,8 +204,8 @@ def _largest_effort(model: Any, joint: int, dof: int) -> float:
         and model.actuator_biastype[i] <= 1 and model.actuator_gainprm[i][0] > 0.0
         for i in acting
     )  # fmt: skip
-    if not usual or not all(limited):
-        return float('inf') if not usual else UNBOUNDED * 10.0
+    if not acting or not usual or not all(limited):
+        return UNBOUNDED * 10.0 if not acting or usual else None
     data, largest = mujoco.MjData(model), 0.0
     for sign in (1.0, -1.0):
         for i in acting:
@@ -212,9 +213,7 @@ def _largest_effort(model: Any, joint: int, dof: int) -> float:
         before = model.actuator_ctrllimited.copy()
         servo = [i for i in acting if np.any(model.actuator_biasprm[i])]
         model.actuator_ctrllimited[servo] = 0  # a clipped target need not reach the limit
-        mujoco.mj_fwdPosition(model, data)
-        mujoco.mj_fwdVelocity(model, data)
-        mujoco.mj_fwdActuation(model, data)
+        mujoco.mj_forward(model, data)
         model.actuator_ctrllimited[:] = before
         largest = max(largest, sign * float(data.qfrc_actuator[dof]))
     return largest
@@ -229,8 +228,7 @@ def described(file: Path, stands: bool) -> dict[str, Any]:
         robot = inspect_robot(Source(str(file))).robot if stands else loaded(file)
     except ContactSimError as error:
         return {'refused': str(error).removeprefix(f'{file}: ')}
-    _, _, model, missing = compiled(read_description(file), False, [])
-    del missing
+    model = compiled(read_description(file), False, [])[2]
     found: dict[str, Any] = differences(robot, model)
     trial = standing_trial(robot) if stands else None
     said = [note.split(':')[0] for note in robot.notes if 'left out' in note or 'not of' in note]
@@ -241,11 +239,11 @@ def described(file: Path, stands: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def loaded(source: str | Path) -> RobotModel:
+def loaded(source: str | Path, check_meshes: bool = False) -> RobotModel:
     """Return the robot of an MJCF, without its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
-        return load_robot(source, check_meshes=False, body_contacts=False)
+        return load_robot(source, check_meshes=check_meshes, body_contacts=False)
 
 
 def row(name: str, found: dict[str, Any]) -> str:
@@ -327,7 +325,7 @@ def outcome(text: str, file: Path | None = None) -> str:
             folder = file.parent
             source = Path(stack.enter_context(_file_in(folder, text)))
         try:
-            robot = loaded(source)
+            robot = loaded(source, check_meshes=True)
         except ContactSimError as error:
             return 'refused by MuJoCo' if 'MuJoCo:' in str(error) else 'refused here'
         try:

@@ -15,9 +15,8 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -28,20 +27,18 @@ import pinocchio as pin
 
 from contact_sim import _reading
 from contact_sim._types import Array
-from contact_sim.errors import RobotDescriptionError, shown
+from contact_sim.errors import RobotDescriptionError
+from contact_sim.robot._mjcf_compiler import compiled
 from contact_sim.robot._urdf import (
     Description,
     Extras,
     JointValues,
     origin_attributes,
     parse_xml,
-    read_text,
 )
 
 NO_LIMIT = sys.float_info.max
 """Effort, speed or position that limits nothing; a URDF has no word for it."""
-WORLD = 'world'
-"""Name of MuJoCo's body 0, and of the root link of a robot that is fixed to it."""
 UNNAMED = 'MuJoCo Model'
 """Name that MuJoCo gives to a model without one."""
 STANDING_KEYS = 'standing', 'stand', 'home'
@@ -64,6 +61,8 @@ def translated(description: Description, check_meshes: bool) -> Description:
         RobotDescriptionError: no MuJoCo is installed, its compiler refuses the text, or the model
             cannot be carried.
     """
+    if description.file is None:
+        description = replace(description, place='MJCF text')
     file, place = description.file, description.place
     warnings: list[str] = []
     with _reading.reading(place, RobotDescriptionError):
@@ -73,156 +72,6 @@ def translated(description: Description, check_meshes: bool) -> Description:
         robot, extras = reader.robot()
     text = ElementTree.tostring(robot, encoding='unicode')
     return Description(text, parse_xml(text, place), file, place, extras)
-
-
-def compiled(
-    description: Description, check_meshes: bool, warnings: list[str]
-) -> tuple[Any, Any, Any, frozenset[str]]:
-    """Return the module mujoco, its MjSpec and MjModel, and the meshes without a file."""
-    file, place = description.file, description.place
-    try:
-        import mujoco
-    except ImportError as error:
-        raise RobotDescriptionError(
-            f'{place} is an MJCF, which MuJoCo reads: pip install "contact_sim[mjcf]"'
-        ) from error
-    _check_expansion(description.root, file, place)
-    with _without_log(mujoco, warnings):
-        with _errors_of(mujoco, place):
-            if file is not None:
-                spec = mujoco.MjSpec.from_file(str(file))
-            else:
-                spec = mujoco.MjSpec.from_string(description.text)
-        missing = _checked_files(mujoco, spec, file, place, check_meshes)
-        with _errors_of(mujoco, place):
-            model = spec.compile()
-    return mujoco, spec, model, missing
-
-
-# ---------------------------------------------------------------- files and sizes before compiling
-
-
-def _check_expansion(root: Element, file: Path | None, place: str) -> None:
-    """Refuse includes that are no plain files, and elements that repeat beyond the limits."""
-    seen: set[str] = set()
-    total = 0.0
-
-    def expanded(element: Element) -> float:
-        nonlocal total
-        size = 1.0 + sum(map(expanded, element))
-        if element.tag in ('replicate', 'composite', 'flexcomp'):
-            for word in element.get('count', '1').split():
-                size *= max(_float(word), 1.0)
-        if element.tag == 'hfield':
-            size += max(_float(element.get('nrow', '0')), 0.0) * _float(element.get('ncol', '0'))
-        if element.tag == 'include' or (element.tag == 'model' and element.get('file')):
-            size += included(element.get('file', ''))
-        return size
-
-    def included(name: str) -> float:
-        folder = file.parent if file is not None else Path()
-        other = folder / name
-        if not name or str(other) in seen or not other.exists():
-            return 0.0  # MuJoCo says what is wrong
-        seen.add(str(other))
-        return expanded(parse_xml(read_text(other), str(other)))
-
-    with _reading.reading(place, RobotDescriptionError):
-        total = expanded(root)
-        if total > _reading.limits().entries:
-            raise _reading.beyond(place, f'{total:g} elements after repetition', 'entries')
-
-
-def _float(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        return 0.0
-
-
-def _checked_files(
-    mujoco: Any, spec: Any, file: Path | None, place: str, check_meshes: bool
-) -> frozenset[str]:
-    """Check the files of assets, and empty textures; return the meshes without a file."""
-    spec.memory = -1  # of the simulation, which is not ours
-    for k, texture in enumerate(spec.textures):  # pictures play no part here
-        texture.name = texture.name or Path(texture.file).stem or f'texture {k}'
-        texture.file, texture.cubefiles = '', [''] * 6
-        texture.builtin = mujoco.mjtBuiltin.mjBUILTIN_FLAT
-        texture.type = mujoco.mjtTexture.mjTEXTURE_2D
-        texture.width = texture.height = 1
-    missing = set()
-    folder = Path(spec.meshdir) if file is None else file.parent / spec.meshdir
-    for kind, assets in (('mesh', spec.meshes), ('hfield', spec.hfields), ('skin', spec.skins)):
-        for asset in assets:
-            if not asset.file:
-                continue
-            name = asset.name or Path(asset.file).stem
-            where = f'{place}: {kind} {shown(name)}'
-            if file is None:
-                raise RobotDescriptionError(
-                    f'{where}: file {shown(asset.file)}: text has no folder where it could be; '
-                    'give load_robot the path of the MJCF'
-                )
-            named = os.path.basename(asset.file) if spec.strippath else asset.file
-            path = folder / named
-            if path.exists():
-                with _reading.reading(where, RobotDescriptionError):
-                    _reading.mesh_file(path) if kind == 'mesh' else _reading.regular_file(path)
-            elif kind == 'mesh' and not check_meshes:
-                missing.add(name)
-            else:
-                raise RobotDescriptionError(
-                    f'{where}: no file {path}; where check_meshes is false, a robot is loaded '
-                    'without the meshes that only draw it'
-                )
-    if missing:
-        _stand_in(spec, missing, place)
-    return frozenset(missing)
-
-
-def _stand_in(spec: Any, missing: set[str], place: str) -> None:
-    """Put a small box in place of missing meshes, where no mass depends on them."""
-    of_geoms = spec.compiler.inertiafromgeom
-    for body in spec.bodies:
-        for geom in body.geoms:
-            if geom.meshname not in missing:
-                continue
-            fitted = geom.type.name not in ('mjGEOM_MESH', 'mjGEOM_SDF')
-            static = body.parent is None or body.name == WORLD
-            explicit = body.explicitinertial and of_geoms.value != 1
-            if fitted or not (explicit or static):
-                raise RobotDescriptionError(
-                    f'{place}: body {shown(body.name)} needs the file of mesh '
-                    f'{shown(geom.meshname)} for {"a shape" if fitted else "its inertia"}; '
-                    'it is not on this machine'
-                )
-    corners = [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
-    for mesh in spec.meshes:
-        if (mesh.name or Path(mesh.file).stem) in missing:
-            mesh.name, mesh.file = mesh.name or Path(mesh.file).stem, ''
-            mesh.uservert = (0.01 * np.array(corners, float)).ravel().tolist()
-
-
-@contextmanager
-def _errors_of(mujoco: Any, place: str) -> Iterator[None]:
-    """Turn what MuJoCo raises into RobotDescriptionError."""
-    try:
-        yield
-    except (ValueError, RuntimeError, TypeError, IndexError, KeyError, mujoco.FatalError) as error:
-        reason = '; '.join(line.strip() for line in str(error).splitlines() if line.strip())
-        raise RobotDescriptionError(f'{place}: MuJoCo: {reason}') from error
-
-
-@contextmanager
-def _without_log(mujoco: Any, warnings: list[str]) -> Iterator[None]:
-    """Collect the warnings of MuJoCo, which else writes them to a file in this folder."""
-    before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(warnings.append)
-    try:
-        yield
-    finally:
-        mujoco.set_mju_user_warning(before)
 
 
 # ------------------------------------------------------------------------------ the compiled model
@@ -311,7 +160,7 @@ class _Translation:
                 self._body(body, is_base=body == base)
         self._couple()
         poses = self._poses(base)
-        self._note_the_rest(base)
+        self._note_the_rest()
         driven = [name for name in self.joints if name in self.drives]
         if not self.actuators:
             self.notes.append('no <actuator>: every joint with one degree of freedom is driven')
@@ -384,9 +233,8 @@ class _Translation:
         world = [i for i in range(model.ngeom) if model.body_weldid[model.geom_bodyid[i]] == 0]
         masks = {(int(model.geom_contype[i]), int(model.geom_conaffinity[i])) for i in world}
         masks.discard((0, 0))
-        paired = {
-            int(i) for pair in zip(model.pair_geom1, model.pair_geom2, strict=True) for i in pair
-        }
+        pairs = [set(pair) for pair in zip(model.pair_geom1, model.pair_geom2, strict=True)]
+        paired = {int(i) for pair in pairs if pair & set(world) for i in pair}
         touching, alone = set(), []
         for i in of_robot:
             own, met = int(model.geom_contype[i]), int(model.geom_conaffinity[i])
@@ -760,12 +608,9 @@ class _Translation:
         if any(body not in self.kept for body in bodies):
             place = ' '.join(f'{x:.6g}' for x in frames[0].translation)
             anchor = f'{"FrameAnchor" if weld else "PointAnchor"} of {self.bodies[bodies[0]]}'
-            self._note(
-                f'an equality constraint to no body of the robot is left out; to the world, '
-                f'give the Simulator a {anchor} at ({place})',
-                'equality',
-                [name],
-            )
+            what = f'to the world, give the Simulator a {anchor} at ({place})'
+            self._note(f'an equality constraint to no body of the robot is left out; {what}',
+                       'equality', [name])  # fmt: skip
             return False
         loop = SubElement(self.root, 'loop_joint', name=self._unused('joint', name),
                           type='fixed' if weld else 'spherical')  # fmt: skip
@@ -875,7 +720,7 @@ class _Translation:
             sentences.append(f'{what}: {kind} {", ".join(names[:MOST_NAMES])}{more}')
         return (*sentences, *self.notes)
 
-    def _note_the_rest(self, base: int | None) -> None:
+    def _note_the_rest(self) -> None:
         """Note everything in the model that has no place in a robot."""
         model = self.model
         joints = list(self.joint_elements)
@@ -907,11 +752,8 @@ class _Translation:
         for number, kind, what, word in counted:
             code = getattr(self.mujoco.mjtObj, f'mjOBJ_{kind}')
             self._note(what, word, self._names(code, int(getattr(model, number)), word))
-        self._note(
-            'mocap bodies are left out',
-            'body',
-            [self.bodies[b] for b in range(model.nbody) if model.body_mocapid[b] >= 0],
-        )
+        mocap = [self.bodies[b] for b in range(model.nbody) if model.body_mocapid[b] >= 0]
+        self._note('mocap bodies are left out', 'body', mocap)
         if model.geom_fluid.any():
             own = [self.geoms[g] for g in range(model.ngeom) if model.geom_fluid[g].any()]
             self._note('fluid forces are left out', 'geom', own)
@@ -946,16 +788,11 @@ class _Translation:
             self._note(text, 'geom',
                        [self.geoms[g] for g in geoms
                         if np.any(getattr(model, f'geom_{what}')[g] != default)])  # fmt: skip
-            self._note(
-                text,
-                'joint',
-                [
-                    self.joints[j]
-                    for j in self.joint_elements
-                    if np.any(getattr(model, f'jnt_{what}')[j] != default)
-                    or np.any(getattr(model, f'dof_{what}')[model.jnt_dofadr[j]] != default)
-                ],
-            )
+            of_limits, of_friction = getattr(model, f'jnt_{what}'), getattr(model, f'dof_{what}')
+            self._note(text, 'joint',
+                       [self.joints[j] for j in self.joint_elements
+                        if np.any(of_limits[j] != default)
+                        or np.any(of_friction[model.jnt_dofadr[j]] != default)])  # fmt: skip
             self._note(text, 'equality',
                        [self.equalities[i] for i in range(model.neq)
                         if np.any(getattr(model, f'eq_{what}')[i] != default)])  # fmt: skip

@@ -1,0 +1,183 @@
+"""Compile an MJCF with MuJoCo, within the limits of what reading may cost.
+
+Before MuJoCo opens a file or repeats an element, its text and the files that it names are checked.
+Pictures are left out, and so is the memory that the file asks for its simulation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from warnings import catch_warnings, simplefilter
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from contact_sim import _reading
+from contact_sim.errors import RobotDescriptionError, shown
+from contact_sim.robot._urdf import Description, parse_xml, read_text
+
+WORLD = 'world'
+"""Name of MuJoCo's body 0."""
+
+
+def compiled(
+    description: Description, check_meshes: bool, warnings: list[str]
+) -> tuple[Any, Any, Any, frozenset[str]]:
+    """Return the module mujoco, its MjSpec and MjModel, and the meshes without a file."""
+    file, place = description.file, description.place
+    try:
+        import mujoco
+    except ImportError as error:
+        raise RobotDescriptionError(
+            f'{place} is an MJCF, which MuJoCo reads: pip install "contact_sim[mjcf]"'
+        ) from error
+    _check_expansion(description.root, file, place)
+    with _without_log(mujoco, warnings):
+        with _errors_of(mujoco, place):
+            if file is not None:
+                spec = mujoco.MjSpec.from_file(str(file))
+            else:
+                spec = mujoco.MjSpec.from_string(description.text)
+        missing = _checked_files(mujoco, spec, file, place, check_meshes)
+        with _errors_of(mujoco, place), catch_warnings(record=True) as caught:
+            simplefilter('always')
+            model = spec.compile()
+    warnings += [str(warning.message) for warning in caught]
+    return mujoco, spec, model, missing
+
+
+def _check_expansion(root: Element, file: Path | None, place: str) -> None:
+    """Refuse includes that are no plain files, and elements that repeat beyond the limits."""
+    seen: set[str] = set()
+    total = 0.0
+
+    def expanded(element: Element) -> float:
+        nonlocal total
+        size = 1.0 + sum(map(expanded, element))
+        if element.tag in ('replicate', 'composite', 'flexcomp'):
+            for word in element.get('count', '1').split():
+                size *= max(_float(word), 1.0)
+        if element.tag == 'hfield':
+            size += max(_float(element.get('nrow', '0')), 0.0) * _float(element.get('ncol', '0'))
+        if element.tag == 'include' or (element.tag == 'model' and element.get('file')):
+            size += included(element.get('file', ''))
+        return size
+
+    def included(name: str) -> float:
+        folder = file.parent if file is not None else Path()
+        other = folder / name
+        if not name or str(other) in seen or not other.exists():
+            return 0.0  # MuJoCo says what is wrong
+        seen.add(str(other))
+        return expanded(parse_xml(read_text(other), str(other)))
+
+    with _reading.reading(place, RobotDescriptionError):
+        total = expanded(root)
+        if total > _reading.limits().entries:
+            raise _reading.beyond(place, f'{total:g} elements after repetition', 'entries')
+
+
+def _float(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return 0.0
+
+
+def _checked_files(
+    mujoco: Any, spec: Any, file: Path | None, place: str, check_meshes: bool
+) -> frozenset[str]:
+    """Check the files of assets, and empty textures; return the meshes without a file."""
+    spec.memory = -1  # of the simulation, which is not ours
+    beside = Path() if file is None else file.parent
+    folder = beside / spec.meshdir
+    for k, texture in enumerate(spec.textures):  # pictures play no part here
+        where = f'{place}: texture {shown(texture.name)}'
+        files = [name for name in (texture.file, *texture.cubefiles) if name]
+        if files:
+            for name in files if check_meshes and file is not None else ():
+                named = os.path.basename(name) if spec.strippath else name
+                if not (beside / spec.texturedir / named).is_file():
+                    raise RobotDescriptionError(f'{where}: no file {shown(name)}')
+            texture.name = texture.name or Path(files[0]).stem or f'texture {k}'
+            texture.file, texture.cubefiles = '', [''] * 6
+            texture.builtin = mujoco.mjtBuiltin.mjBUILTIN_FLAT
+            texture.type = mujoco.mjtTexture.mjTEXTURE_2D
+            texture.width = texture.height = 1
+        elif 18.0 * texture.width * max(texture.height, 1) > _reading.limits().bytes:
+            raise _reading.beyond(where, f'{texture.width} x {texture.height} pixels', 'bytes')
+    missing = set()
+    for kind, assets in (('mesh', spec.meshes), ('hfield', spec.hfields), ('skin', spec.skins)):
+        for asset in assets:
+            if not asset.file:
+                continue
+            name = asset.name or Path(asset.file).stem
+            where = f'{place}: {kind} {shown(name)}'
+            if file is None:
+                raise RobotDescriptionError(
+                    f'{where}: file {shown(asset.file)}: text has no folder where it could be; '
+                    'give load_robot the path of the MJCF'
+                )
+            named = os.path.basename(asset.file) if spec.strippath else asset.file
+            path = folder / named
+            if path.exists():
+                with _reading.reading(where, RobotDescriptionError):
+                    _reading.mesh_file(path) if kind == 'mesh' else _reading.regular_file(path)
+            elif kind == 'mesh' and not check_meshes:
+                missing.add(name)
+            else:
+                raise RobotDescriptionError(
+                    f'{where}: no file {path}; where check_meshes is false, a robot is loaded '
+                    'without the meshes that only draw it'
+                )
+    if missing:
+        _stand_in(spec, missing, place)
+    return frozenset(missing)
+
+
+def _stand_in(spec: Any, missing: set[str], place: str) -> None:
+    """Put a small box in place of missing meshes, where no mass depends on them."""
+    of_geoms = spec.compiler.inertiafromgeom
+    for body in spec.bodies:
+        for geom in body.geoms:
+            if geom.meshname not in missing:
+                continue
+            fitted = geom.type.name not in ('mjGEOM_MESH', 'mjGEOM_SDF')
+            static = body.parent is None or body.name == WORLD
+            explicit = body.explicitinertial and of_geoms.value != 1
+            if fitted or not (explicit or static):
+                raise RobotDescriptionError(
+                    f'{place}: body {shown(body.name)} needs the file of mesh '
+                    f'{shown(geom.meshname)} for {"a shape" if fitted else "its inertia"}; '
+                    'it is not on this machine'
+                )
+    corners = [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
+    for mesh in spec.meshes:
+        if (mesh.name or Path(mesh.file).stem) in missing:
+            mesh.name, mesh.file = mesh.name or Path(mesh.file).stem, ''
+            mesh.uservert = (0.01 * np.array(corners, float)).ravel().tolist()
+
+
+@contextmanager
+def _errors_of(mujoco: Any, place: str) -> Iterator[None]:
+    """Turn what MuJoCo raises into RobotDescriptionError."""
+    try:
+        yield
+    except (ValueError, RuntimeError, TypeError, IndexError, KeyError, mujoco.FatalError) as error:
+        reason = '; '.join(line.strip() for line in str(error).splitlines() if line.strip())
+        raise RobotDescriptionError(f'{place}: MuJoCo: {reason}') from error
+
+
+@contextmanager
+def _without_log(mujoco: Any, warnings: list[str]) -> Iterator[None]:
+    """Collect the warnings of MuJoCo, which else writes them to a file in this folder."""
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(warnings.append)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
