@@ -35,7 +35,7 @@ from contact_sim.robot._urdf import read_description
 
 TOLERANCE = 1e-9
 """Largest relative difference."""
-QUANTITIES = 'mass', 'places', 'mass matrix', 'bias', 'joints'
+QUANTITIES = 'mass', 'places', 'mass matrix', 'bias', 'joints', 'shapes'
 HEADINGS = (
     'file', 'joints', 'mass kg', *QUANTITIES, 'feet', 'left out', "stands 2 s",
 )  # fmt: skip
@@ -113,7 +113,42 @@ def differences(robot: RobotModel, model: Any, samples: int = 3) -> dict[str, fl
             worst = max(np.abs(place.translation - at).max() / size,
                         np.abs(place.rotation - turn).max())  # fmt: skip
             largest['places'] = max(largest['places'], float(worst))
+        largest['shapes'] = max(largest['shapes'], _shape_difference(robot, model, data, mine))
     return {name: float(value) for name, value in largest.items()}
+
+
+def _shape_difference(robot: RobotModel, model: Any, data: Any, mine: Any) -> float:
+    """Return the largest difference of spheres, boxes, capsules and cylinders that touch [m]."""
+    own, worst = robot.pinocchio_model, 0.0
+    for link in ElementTree.fromstring(robot.description).iterfind('link'):
+        name = link.get('name', '')
+        frame = mine.oMf[own.getFrameId(name, pin.FrameType.BODY)]
+        for shape in link.iterfind('collision'):
+            called, geometry = shape.get('name', ''), shape.find('geometry/*')
+            assert geometry is not None
+            if geometry.tag == 'mesh':
+                continue
+            number = called.rpartition('/geom_')[2]
+            geom = int(number) if '/geom_' in called else model.geom(called).id
+            origin = shape.find('origin')
+            assert origin is not None
+            xyz, rpy = (
+                np.array([float(x) for x in origin.get(key, '').split()]) for key in ('xyz', 'rpy')
+            )
+            place = frame * pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
+            at, turn = data.geom_xpos[geom], data.geom_xmat[geom].reshape(3, 3)
+            size = max(1.0, np.abs(at).max())
+            sizes = [float(x) for x in ' '.join(geometry.attrib.values()).split()]
+            halves = model.geom_size[geom]
+            theirs = {
+                'sphere': halves[:1], 'box': 2.0 * halves, 'capsule': halves[:2] * (1.0, 2.0),
+                'cylinder': halves[:2] * (1.0, 2.0),
+            }[geometry.tag]  # fmt: skip
+            worst = max(
+                worst, np.abs(place.translation - at).max() / size,
+                np.abs(place.rotation - turn).max(), np.abs(np.array(sizes) - theirs).max(),
+            )  # fmt: skip
+    return float(worst)
 
 
 def _above(model: Any, body: int) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""load_robot: create a RobotModel from a name, a URDF, a xacro or an MJCF."""
+"""load_robot: create a RobotModel from a name, a URDF, a xacro, an MJCF or an SDF."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, flag, named_keywords
 from contact_sim.errors import InvalidInput, RobotDescriptionError, known_name, shown
+from contact_sim.robot import _mjcf, _sdf
 from contact_sim.robot._catalogue import CATALOGUE, CatalogueEntry, robot_file, robots
 from contact_sim.robot._collision_pairs import (
     NO_COLLISIONS,
@@ -26,7 +27,6 @@ from contact_sim.robot._constraints import JointCoupling, described_constraints
 from contact_sim.robot._contact_points import FEET, ContactPoint, contact_points_at, soles_of
 from contact_sim.robot._coordinates import actuated_joint_names, described_limits
 from contact_sim.robot._files import XacroArguments, check_meshes_exist, mesh_folders
-from contact_sim.robot._mjcf import translated
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING, Poses, has_floating_base, reference_poses
 from contact_sim.robot._urdf import (
@@ -61,16 +61,17 @@ def load_robot(
     Masses, inertias, damping, dry friction, limits and gear ratios are those of the URDF, see
     `RobotModel.actuators`. An effort limit of 0 is taken for no limit, with a warning. <mimic> and
     <loop_joint> become constraints of the robot (robot/_constraints.py). An MJCF (its root is
-    <mujoco>) is read by MuJoCo's compiler, which the extra `mjcf` installs; what it says and a
-    robot cannot have is in `RobotModel.notes` (robot/_mjcf.py).
+    <mujoco>) is read by MuJoCo's compiler, which the extra `mjcf` installs; an SDF has one model.
+    What they say and a robot cannot have is in `RobotModel.notes` (robot/_mjcf.py, _sdf.py).
 
     Args:
         source: a name of the catalogue (`robots()`, `textbook_systems()`), a path to a URDF, a
-            .xacro or an MJCF, or text of a URDF or MJCF (it starts with '<'). A xacro is a program
-            and runs with your rights.
+            .xacro, an MJCF or SDF, or text of a URDF, MJCF or SDF (it starts with '<'). A xacro is
+            a program and runs with your rights.
         floating_base: whether the root link moves freely; else it is fixed to the world. A root
             link without mass, whose only joint is a floating one, is fixed in any case, and so is
-            that of most systems of the textbook, and that of an MJCF without a free joint.
+            that of most systems of the textbook, of an MJCF without a free joint, and of an SDF
+            with a joint to the world.
         feet: frames of the feet, or contact points. A frame touches with all spheres of its
             link's collision geometry; else with the corners of boxes, cylinders and meshes there;
             else with its origin. In an MJCF a geom or site names the link that touches there.
@@ -101,12 +102,14 @@ def load_robot(
     flag('floating_base', floating_base)
     flag('check_meshes', check_meshes)
     flag('body_contacts', body_contacts)
-    # the description: text, tree, checks; an MJCF as a URDF
+    # the description: text, tree, checks; an MJCF or SDF as a URDF
     name, entry = _entry(source)
     file = robot_file(entry, entry.urdf) if entry.urdf else source
     description = read_description(file, entry.corrections, xacro_arguments)
     if description.root.tag == 'mujoco':
-        description = translated(description, check_meshes)
+        description = _mjcf.translated(description, check_meshes)
+    elif description.root.tag == 'sdf':
+        description = _sdf.translated(description)
     urdf, place, extras = description.root, description.place, description.extras
     check_description(urdf, place)
     if check_meshes:
@@ -232,7 +235,9 @@ def _entry(source: str | Path) -> tuple[str, CatalogueEntry]:
             f'robot = {shown(source)}: expected a name ({", ".join(robots())}), a path or '
             'URDF text'
         )
-    looks_like_file = '/' in source or source.endswith(('.urdf', '.xacro', '.xml', '.mjcf'))
+    looks_like_file = '/' in source or source.endswith(
+        ('.urdf', '.xacro', '.xml', '.mjcf', '.sdf')
+    )
     if source not in CATALOGUE and (is_xml(source) or looks_like_file or os.path.exists(source)):
         return unnamed
     name = known_name('robot or file', source, CATALOGUE)

@@ -174,7 +174,8 @@ def test_what_is_called_a_foot_is_one():
 def test_equality_constraints_are_loops_and_couplings():
     rods = ''.join(
         f'<body name="{name}" pos="{x} 0 0"><joint name="{name}" axis="0 1 0"/>'
-        '<geom type="capsule" fromto="0 0 0 0 0 0.5" size="0.02"/></body>' for x, name in enumerate('abcd')
+        '<geom type="capsule" fromto="0 0 0 0 0 0.5" size="0.02"/></body>'
+        for x, name in enumerate('abcd')
     )  # fmt: skip
     text = (
         f'<mujoco><worldbody>{rods}</worldbody><equality>'
@@ -359,8 +360,9 @@ def quadruped():
             f'<body name="{name}_thigh" pos="0 {0.08 * y} 0"><joint name="{name}_pitch" '
             'class="pitch"/><geom class="link" type="capsule" fromto="0 0 0 0 0 -0.21" '
             f'size="0.02" mass="0.9"/><body name="{name}_shank" pos="0 0 -0.21"><joint '
-            f'name="{name}_knee" class="knee"/><geom class="link" type="capsule" fromto="0 0 0 0 0 -0.21" '
-            f'size="0.015" mass="0.15"/><geom name="{name}_foot" class="foot" pos="0 0 -0.21"/>'
+            f'name="{name}_knee" class="knee"/><geom class="link" type="capsule" '
+            'fromto="0 0 0 0 0 -0.21" size="0.015" mass="0.15"/>'
+            f'<geom name="{name}_foot" class="foot" pos="0 0 -0.21"/>'
             '</body></body></body>'
         )
     motors = ''.join(
@@ -379,8 +381,9 @@ def quadruped():
         f'<default class="foot"><geom size="0.02" mass="0.06" friction="{FRICTION}"/></default>'
         '</default><worldbody><geom name="floor" type="plane" size="0 0 1" '
         f'friction="{FRICTION}"/><body name="trunk" pos="0 0 0.3"><freejoint/><geom class="link" '
-        f'type="box" size="0.19 0.05 0.06" mass="5"/>{legs}</body></worldbody><actuator>{motors}</actuator>'
-        f'<keyframe><key name="home" qpos="0 0 0.3 1 0 0 0 {bent}"/></keyframe></mujoco>'
+        f'type="box" size="0.19 0.05 0.06" mass="5"/>{legs}</body></worldbody><actuator>{motors}'
+        f'</actuator><keyframe><key name="home" qpos="0 0 0.3 1 0 0 0 {bent}"/></keyframe>'
+        '</mujoco>'
     )
 
 
