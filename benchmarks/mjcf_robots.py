@@ -36,9 +36,7 @@ from contact_sim.robot._urdf import read_description
 TOLERANCE = 1e-9
 """Largest relative difference."""
 QUANTITIES = 'mass', 'places', 'mass matrix', 'bias', 'joints', 'shapes'
-HEADINGS = (
-    'file', 'joints', 'mass kg', *QUANTITIES, 'feet', 'left out', "stands 2 s",
-)  # fmt: skip
+HEADINGS = 'file', 'joints', 'mass kg', *QUANTITIES, 'feet', 'left out', 'stands 2 s'
 LONGEST = 150
 """Characters of a reason in the table."""
 GRAVITY = 9.81
@@ -136,7 +134,15 @@ def _shape_difference(robot: RobotModel, model: Any, data: Any, mine: Any) -> fl
                 np.array([float(x) for x in origin.get(key, '').split()]) for key in ('xyz', 'rpy')
             )
             place = frame * pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
-            at, turn = data.geom_xpos[geom], data.geom_xmat[geom].reshape(3, 3)
+            # not geom_xmat: MuJoCo rounds frames of geoms to those of inertia
+            body = int(model.geom_bodyid[geom])
+            turn = np.zeros(9)
+            mujoco.mju_quat2Mat(turn, model.geom_quat[geom])
+            carrier = data.xmat[body].reshape(3, 3)
+            at, turn = (
+                data.xpos[body] + carrier @ model.geom_pos[geom],
+                carrier @ turn.reshape(3, 3),
+            )
             size = max(1.0, np.abs(at).max())
             sizes = [float(x) for x in ' '.join(geometry.attrib.values()).split()]
             halves = model.geom_size[geom]
@@ -263,7 +269,10 @@ def described(file: Path, stands: bool) -> dict[str, Any]:
         robot = inspect_robot(Source(str(file))).robot if stands else loaded(file)
     except ContactSimError as error:
         return {'refused': str(error).removeprefix(f'{file}: ')}
-    model = compiled(read_description(file), False, [])[2]
+    try:
+        model = mujoco.MjModel.from_xml_path(str(file))
+    except ValueError:  # no mesh
+        model = compiled(read_description(file), False, [])[2]
     found: dict[str, Any] = differences(robot, model)
     trial = standing_trial(robot) if stands else None
     said = [note.split(':')[0] for note in robot.notes if 'left out' in note or 'not of' in note]

@@ -90,7 +90,8 @@ def inspect_robot(source: Source) -> Inspection:
         if source.feet is not None:
             why = 'as given'
         else:
-            why = 'of the catalogue' if known else 'end effectors of the SRDF'
+            own = 'called so by the description' if source.srdf is None else 'by the SRDF'
+            why = 'of the catalogue' if known else own
         if source.feet is None and not robot.feet and robot.floating_base:
             proposal = proposed_feet(robot)
             proposed = bool(proposal.links)

@@ -64,11 +64,11 @@ def translated(description: Description, check_meshes: bool) -> Description:
     if description.file is None:
         description = replace(description, place='MJCF text')
     file, place = description.file, description.place
-    warnings: list[str] = []
+    notes: list[str] = []
     with _reading.reading(place, RobotDescriptionError):
-        mujoco, spec, model, missing = compiled(description, check_meshes, warnings)
-        reader = _Translation(mujoco, spec, model, file, place, missing)
-        reader.notes += [f'MuJoCo warns: {" ".join(warning.split())}' for warning in warnings]
+        mujoco, spec, model, drawn = compiled(description, check_meshes, notes)
+        reader = _Translation(mujoco, spec, model, file, place, drawn)
+        reader.notes += notes
         robot, extras = reader.robot()
     text = ElementTree.tostring(robot, encoding='unicode')
     return Description(text, parse_xml(text, place), file, place, extras)
@@ -94,10 +94,10 @@ class _Translation:
 
     def __init__(
         self, mujoco: Any, spec: Any, model: Any, file: Path | None, place: str,
-        missing: frozenset[str],
+        drawn: Mapping[str, Path | None],
     ) -> None:  # fmt: skip
         self.mujoco, self.spec, self.model = mujoco, spec, model
-        self.file, self.place, self.missing = file, place, missing
+        self.file, self.place, self.drawn = file, place, drawn
         self.notes: list[str] = []
         self.noted: dict[tuple[str, str], list[str]] = {}
         named = spec.modelname not in ('', UNNAMED)
@@ -189,13 +189,15 @@ class _Translation:
             raise RobotDescriptionError(f'{self.place}: no body of it has a joint: nothing moves')
         if floating and len(tops) > 1:  # a robot and objects
             driven = [top for top in tops if any(map(self._driven, self._below(top)))]
+            if len(driven) > 1:  # of which one floats
+                driven = [top for top in driven if top in floating]
             if len(driven) != 1:
                 names = ', '.join(self.bodies[top] for top in tops)
                 raise RobotDescriptionError(
                     f'{self.place}: bodies {names} move independently of each other and '
                     f'{self.bodies[floating[0]]!r} floats; give each robot a file of its own'
                 )
-            self._note('objects that no actuator moves are not of the robot', 'body',
+            self._note('bodies that move apart from the robot are not of it', 'body',
                        [self.bodies[top] for top in tops if top not in driven])  # fmt: skip
             tops, floating = driven, [top for top in floating if top in driven]
         self._note('bodies that stand in the world are not of the robot', 'body',
@@ -468,14 +470,15 @@ class _Translation:
         address = int(model.mesh_pathadr[mesh])
         scale = np.array(model.mesh_scale[mesh])
         turned = asset is not None and np.abs(np.array(asset.refquat)[1:]).max() > 0.0
-        if name in self.missing:
+        if name in self.drawn and self.drawn[name] is None:
             self._note('meshes that are not on this machine are left out', 'mesh', [name])
             return None
-        if address < 0 or asset is None or self.file is None:
+        if (address < 0 and name not in self.drawn) or asset is None or self.file is None:
             self._note('meshes without a file are left out', 'mesh', [name])
             return None
-        path = model.paths[address:].split(b'\0')[0].decode(errors='replace')
-        if Path(path).suffix.lower().removeprefix('.') not in _reading.MESHES:
+        compiled_from = model.paths[max(address, 0) :].split(b'\0')[0].decode(errors='replace')
+        path = Path(self.drawn.get(name) or compiled_from)
+        if path.suffix.lower().removeprefix('.') not in _reading.MESHES:
             self._note('meshes in files of another kind are left out', 'mesh', [name])
             return None
         if turned and np.ptp(scale) > 0.0:
@@ -484,9 +487,9 @@ class _Translation:
             return None
         # MuJoCo moves vertices to the axes of inertia; a file has them scaled · Rᵀ (x − refpos)
         moved = _placement(model.mesh_pos[mesh], model.mesh_quat[mesh])
-        reference = _rotation(np.array(asset.refquat) / np.linalg.norm(asset.refquat)).T
+        reference = _rotation(asset.refquat).T
         first = pin.SE3(reference, -scale * (reference @ np.array(asset.refpos)))
-        folder, absolute = self.file.absolute().parent, Path(path).absolute()
+        folder, absolute = self.file.absolute().parent, path.absolute()
         inside = absolute.is_relative_to(folder)
         uri = os.path.relpath(absolute, folder) if inside else str(absolute)
         return at * moved.inverse() * first, {'filename': uri, 'scale': _text(*scale)}
@@ -513,7 +516,8 @@ class _Translation:
             drive = drives.setdefault(self.joints[joint], _Drive(gear=gear))
             drive.names.append(name)
             gain, bias = float(model.actuator_gainprm[i][0]), model.actuator_biasprm[i]
-            servo = int(model.actuator_biastype[i]) == int(mujoco.mjtBias.mjBIAS_AFFINE)
+            affine = int(model.actuator_biastype[i]) == int(mujoco.mjtBias.mjBIAS_AFFINE)
+            servo = affine and np.any(bias[1:3])
             low, high = -math.inf, math.inf
             if servo:
                 drive.kp -= gear * gear * float(bias[1])
@@ -560,7 +564,8 @@ class _Translation:
             values = getattr(model, f'actuator_{what}', None)
             if values is not None and np.any(values[i]):
                 self._note(f'{what} of an actuator is left out', 'actuator', [name])
-        servo = int(model.actuator_biastype[i]) != int(bias.mjBIAS_NONE)
+        affine = int(model.actuator_biastype[i]) == int(bias.mjBIAS_AFFINE)
+        servo = affine and np.any(model.actuator_biasprm[i][1:3])
         limited = model.actuator_ctrllimited[i] and servo
         joint = int(model.actuator_trnid[i][0])
         if limited and not np.allclose(model.actuator_ctrlrange[i], model.jnt_range[joint]):
@@ -746,7 +751,6 @@ class _Translation:
              'exclusions are left out', 'exclude'),
             ('npair', 'PAIR', 'pairs are left out, their geoms touch the ground', 'pair'),
             ('nsensor', 'SENSOR', 'sensors are left out', 'sensor'),
-            ('nskin', 'SKIN', 'skins are left out', 'skin'),
             ('nplugin', 'PLUGIN', 'plugins are left out', 'plugin'),
         )  # fmt: skip
         for number, kind, what, word in counted:
@@ -841,7 +845,7 @@ def _unused(wanted: str, taken: Iterable[str]) -> str:
 
 def _rotation(quaternion: Sequence[float]) -> Array:
     """Return the rotation matrix of w, x, y, z."""
-    w, x, y, z = map(float, quaternion)
+    w, x, y, z = np.asarray(quaternion, dtype=float) / math.hypot(*quaternion)
     return np.array(pin.Quaternion(w, x, y, z).matrix())
 
 

@@ -20,14 +20,19 @@ from contact_sim import _reading
 from contact_sim.errors import RobotDescriptionError, shown
 from contact_sim.robot._urdf import Description, parse_xml, read_text
 
-WORLD = 'world'
-"""Name of MuJoCo's body 0."""
+MEMORY = 1 << 26
+"""Memory that MuJoCo has for the stack and contacts of its compiler [bytes]."""
 
 
 def compiled(
-    description: Description, check_meshes: bool, warnings: list[str]
-) -> tuple[Any, Any, Any, frozenset[str]]:
-    """Return the module mujoco, its MjSpec and MjModel, and the meshes without a file."""
+    description: Description, check_meshes: bool, notes: list[str]
+) -> tuple[Any, Any, Any, dict[str, Path | None]]:
+    """Return the module mujoco, its MjSpec and MjModel, and the meshes that were not compiled.
+
+    Those only draw a robot whose masses do not depend on them, or are not on this machine, which
+    is allowed without `check_meshes`: their files by name, None where there is none. What is left
+    out, and what MuJoCo warns of, is added to `notes`.
+    """
     file, place = description.file, description.place
     try:
         import mujoco
@@ -36,18 +41,23 @@ def compiled(
             f'{place} is an MJCF, which MuJoCo reads: pip install "contact_sim[mjcf]"'
         ) from error
     _check_expansion(description.root, file, place)
+    warnings: list[str] = []
     with _without_log(mujoco, warnings):
         with _errors_of(mujoco, place):
             if file is not None:
                 spec = mujoco.MjSpec.from_file(str(file))
             else:
                 spec = mujoco.MjSpec.from_string(description.text)
-        missing = _checked_files(mujoco, spec, file, place, check_meshes)
+        for skin in spec.skins:
+            notes.append(f'skins are left out: skin {shown(skin.name)}')
+            spec.delete(skin)
+        drawn = _checked_files(mujoco, spec, file, place, check_meshes)
         with _errors_of(mujoco, place), catch_warnings(record=True) as caught:
             simplefilter('always')
             model = spec.compile()
     warnings += [str(warning.message) for warning in caught]
-    return mujoco, spec, model, missing
+    notes += [f'MuJoCo warns: {" ".join(warning.split())}' for warning in warnings]
+    return mujoco, spec, model, drawn
 
 
 def _check_expansion(root: Element, file: Path | None, place: str) -> None:
@@ -90,9 +100,9 @@ def _float(word: str) -> float:
 
 def _checked_files(
     mujoco: Any, spec: Any, file: Path | None, place: str, check_meshes: bool
-) -> frozenset[str]:
-    """Check the files of assets, and empty textures; return the meshes without a file."""
-    spec.memory = -1  # of the simulation, which is not ours
+) -> dict[str, Path | None]:
+    """Check the files of assets, and leave out what only draws; see `compiled`."""
+    spec.memory = MEMORY
     beside = Path() if file is None else file.parent
     folder = beside / spec.meshdir
     for k, texture in enumerate(spec.textures):  # pictures play no part here
@@ -110,8 +120,8 @@ def _checked_files(
             texture.width = texture.height = 1
         elif 18.0 * texture.width * max(texture.height, 1) > _reading.limits().bytes:
             raise _reading.beyond(where, f'{texture.width} x {texture.height} pixels', 'bytes')
-    missing = set()
-    for kind, assets in (('mesh', spec.meshes), ('hfield', spec.hfields), ('skin', spec.skins)):
+    meshes: dict[str, Path | None] = {}
+    for kind, assets in (('mesh', spec.meshes), ('hfield', spec.hfields)):
         for asset in assets:
             if not asset.file:
                 continue
@@ -127,39 +137,54 @@ def _checked_files(
             if path.exists():
                 with _reading.reading(where, RobotDescriptionError):
                     _reading.mesh_file(path) if kind == 'mesh' else _reading.regular_file(path)
+                if kind == 'mesh':
+                    meshes[name] = path
             elif kind == 'mesh' and not check_meshes:
-                missing.add(name)
+                meshes[name] = None
             else:
                 raise RobotDescriptionError(
                     f'{where}: no file {path}; where check_meshes is false, a robot is loaded '
                     'without the meshes that only draw it'
                 )
-    if missing:
-        _stand_in(spec, missing, place)
-    return frozenset(missing)
-
-
-def _stand_in(spec: Any, missing: set[str], place: str) -> None:
-    """Put a small box in place of missing meshes, where no mass depends on them."""
-    of_geoms = spec.compiler.inertiafromgeom
-    for body in spec.bodies:
-        for geom in body.geoms:
-            if geom.meshname not in missing:
-                continue
-            fitted = geom.type.name not in ('mjGEOM_MESH', 'mjGEOM_SDF')
-            static = body.parent is None or body.name == WORLD
-            explicit = body.explicitinertial and of_geoms.value != 1
-            if fitted or not (explicit or static):
-                raise RobotDescriptionError(
-                    f'{place}: body {shown(body.name)} needs the file of mesh '
-                    f'{shown(geom.meshname)} for {"a shape" if fitted else "its inertia"}; '
-                    'it is not on this machine'
-                )
+    needed = _needed_meshes(spec)
+    for name, use in needed.items():
+        if name in meshes and meshes[name] is None and use != 'contacts':
+            raise RobotDescriptionError(
+                f'{place}: mesh {shown(name)} is not on this machine, and {use} needs it'
+            )
+    drawn = {name: path for name, path in meshes.items() if path is None or name not in needed}
     corners = [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
     for mesh in spec.meshes:
-        if (mesh.name or Path(mesh.file).stem) in missing:
-            mesh.name, mesh.file = mesh.name or Path(mesh.file).stem, ''
+        name = mesh.name or Path(mesh.file).stem
+        if name in drawn:  # a small box in its place
+            mesh.name, mesh.file, mesh.content_type = name, '', ''
             mesh.uservert = (0.01 * np.array(corners, float)).ravel().tolist()
+    return drawn
+
+
+def _needed_meshes(spec: Any) -> dict[str, str]:
+    """Return what needs a mesh besides pictures, by its name: contacts, a shape or an inertia."""
+    of_geoms = spec.compiler.inertiafromgeom.value == 1
+    paired = {name for pair in spec.pairs for name in (pair.geomname1, pair.geomname2)}
+    needed: dict[str, str] = {}
+
+    def visit(body: Any, moving: bool) -> None:
+        moving = moving or len(body.joints) > 0
+        massive = moving and (of_geoms or not body.explicitinertial)
+        for geom in body.geoms:
+            if not geom.meshname:
+                continue
+            if geom.type.name != 'mjGEOM_MESH':
+                needed[geom.meshname] = f'the shape of a geom of body {shown(body.name)}'
+            elif massive:
+                needed[geom.meshname] = f'the inertia of body {shown(body.name)}'
+            elif geom.contype or geom.conaffinity or geom.name in paired:
+                needed.setdefault(geom.meshname, 'contacts')
+        for child in body.bodies:
+            visit(child, moving)
+
+    visit(spec.worldbody, False)
+    return needed
 
 
 @contextmanager
@@ -168,6 +193,8 @@ def _errors_of(mujoco: Any, place: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, RuntimeError, TypeError, IndexError, KeyError, mujoco.FatalError) as error:
+        if 'unknown exception' in str(error):  # of C++: no memory
+            raise _reading.beyond(place, 'MuJoCo takes more memory', 'bytes') from error
         reason = '; '.join(line.strip() for line in str(error).splitlines() if line.strip())
         raise RobotDescriptionError(f'{place}: MuJoCo: {reason}') from error
 

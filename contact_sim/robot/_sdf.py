@@ -117,17 +117,17 @@ class _Model:
         """Return the <robot> and what a URDF does not say."""
         if not self.links:
             raise RobotDescriptionError(f'{self.place}: no <link> in <model>')
+        parents = [self._end(joint, 'parent') for joint in self.joints]
+        children = [self._end(joint, 'child') for joint in self.joints]
         for element in (*self.links, *self.model.iterfind('frame'), *self.joints):
             self._placed(element)  # also those that nothing refers to
-        parents = [self._end(joint, 'parent') for joint in self.joints]
         fixed = WORLD in parents or self.model.findtext('static', '').strip() in ('1', 'true')
         if WORLD in parents:
             SubElement(self.root, 'link', name=WORLD)
         for link in self.links:
             self._link(link)
         carried: set[str] = set()
-        for joint, parent in zip(self.joints, parents, strict=True):
-            child = self._end(joint, 'child')
+        for joint, parent, child in zip(self.joints, parents, children, strict=True):
             if WORLD in (child,) or child == parent:
                 raise RobotDescriptionError(
                     f'{self.place}: joint {joint.get("name")!r}: parent {shown(parent)}, child '

@@ -3,6 +3,7 @@
 import sys
 import warnings
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -238,7 +239,7 @@ LEFT_OUT = {
                       'size="1 1 1"/>'),
     'bodies that stand in the world are not of the robot: body table':
         arm().replace('<worldbody>', '<worldbody><body name="table"><geom size="1"/></body>'),
-    'objects that no actuator moves are not of the robot: body ball':
+    'bodies that move apart from the robot are not of it: body ball':
         floating(LEG.format('')).replace('<worldbody>', '<worldbody><body name="ball"><freejoint/>'
             '<geom size="1"/></body>').replace('</worldbody>', '</worldbody><actuator><motor '
             'joint="hip"/></actuator>'),
@@ -317,7 +318,9 @@ def test_files_include_each_other_and_meshes_lie_beside_them(tmp_path, monkeypat
     (tmp_path / 'assets/tetra.obj').unlink()
     with pytest.raises(RobotDescriptionError, match=r'no file .*tetra\.obj; where check_meshes'):
         loaded(file)
-    with pytest.raises(RobotDescriptionError, match="needs the file of mesh 'tetra' for its iner"):
+    with pytest.raises(
+        RobotDescriptionError, match=r"'tetra' is not .* and the inertia of body 'link'"
+    ):
         loaded(file, check_meshes=False)
     file.write_text(
         file.read_text().replace('<joint name="j"', '<inertial pos="0 0 0" mass="1" '
@@ -325,6 +328,36 @@ def test_files_include_each_other_and_meshes_lie_beside_them(tmp_path, monkeypat
     )  # fmt: skip
     robot = loaded(file, check_meshes=False)
     assert 'meshes that are not on this machine are left out: mesh tetra' in robot.notes
+
+
+def test_a_mesh_that_only_draws_is_where_mujoco_has_it(tmp_path):
+    """It is not compiled, for that takes time and memory; its place is computed."""
+    corners = ['0 0 0', '0.1 0 0', '0 0.2 0', '0 0 0.3']
+    faces = ('1 3 2', '1 2 4', '1 4 3', '2 3 4')
+    (tmp_path / 'tetra.obj').write_text(
+        '\n'.join([f'v {corner}' for corner in corners] + [f'f {face}' for face in faces])
+    )
+    file = tmp_path / 'arm.xml'
+    file.write_text(arm(
+        '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom type="mesh" mesh="tetra" '
+        'contype="0" conaffinity="0" euler="10 20 30" pos="0 0 0.2"/>',
+        top='<asset><mesh file="tetra.obj" scale="1 2 -3" refpos="0.1 0.2 0.3"/></asset>',
+    ))  # fmt: skip
+    robot = loaded(file)
+    link = ElementTree.fromstring(robot.description).find("link[@name='link']")
+    drawn = next(one for one in link.iterfind('visual') if one.find('geometry/mesh') is not None)
+    mesh, origin = drawn.find('geometry/mesh'), drawn.find('origin')
+    xyz, rpy = ([float(x) for x in origin.get(key).split()] for key in ('xyz', 'rpy'))
+    place = pin.SE3(pin.rpy.rpyToMatrix(np.array(rpy)), np.array(xyz))
+    scale = np.array([float(x) for x in mesh.get('scale').split()])
+    vertices = np.array([[float(x) for x in corner.split()] for corner in corners])
+    ours = [place.act(scale * vertex) for vertex in vertices]
+    model = mujoco.MjModel.from_xml_path(str(file))
+    turn = np.zeros(9)
+    mujoco.mju_quat2Mat(turn, model.geom_quat[1])
+    for corner in model.mesh_vert @ turn.reshape(3, 3).T + model.geom_pos[1]:
+        assert min(np.linalg.norm(corner - one) for one in ours) <= 1e-7
+    assert mesh.get('filename') == 'tetra.obj'
 
 
 def test_a_robot_without_mujoco_says_what_to_install(monkeypatch):
