@@ -144,12 +144,15 @@ def _shape_difference(robot: RobotModel, model: Any, data: Any, mine: Any) -> fl
                 carrier @ turn.reshape(3, 3),
             )
             size = max(1.0, np.abs(at).max())
-            sizes = [float(x) for x in ' '.join(geometry.attrib.values()).split()]
+            keys = 'radius', 'length', 'size'
+            words = ' '.join(geometry.get(key, '') for key in keys).split()
+            sizes = [float(x) for x in words]
             halves = model.geom_size[geom]
             theirs = {
-                'sphere': halves[:1], 'box': 2.0 * halves, 'capsule': halves[:2] * (1.0, 2.0),
-                'cylinder': halves[:2] * (1.0, 2.0),
+                'sphere': halves[:1], 'box': 2.0 * halves, 'cylinder': halves[:2] * (1.0, 2.0),
             }[geometry.tag]  # fmt: skip
+            kind = mujoco.mjtGeom(int(model.geom_type[geom])).name
+            assert ('CAPSULE' in kind) == (geometry.get('caps') == 'sphere')
             worst = max(
                 worst, np.abs(place.translation - at).max() / size,
                 np.abs(place.rotation - turn).max(), np.abs(np.array(sizes) - theirs).max(),

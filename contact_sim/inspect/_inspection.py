@@ -90,7 +90,7 @@ def inspect_robot(source: Source) -> Inspection:
         if source.feet is not None:
             why = 'as given'
         else:
-            own = 'called so by the description' if source.srdf is None else 'by the SRDF'
+            own = 'called so there' if source.srdf is None else 'end effectors of the SRDF'
             why = 'of the catalogue' if known else own
         if source.feet is None and not robot.feet and robot.floating_base:
             proposal = proposed_feet(robot)

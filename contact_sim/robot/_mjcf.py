@@ -437,14 +437,14 @@ class _Translation:
         parts: list[tuple[pin.SE3, str, Mapping[str, str]]] = []
         if kind == 'SPHERE':
             parts = [(at, 'sphere', {'radius': _text(radius)})]
-        elif kind == 'CAPSULE' and use == 'visual':  # other readers of URDFs know no capsule
-            parts = [(at, 'cylinder', {'radius': _text(radius), 'length': _text(2.0 * half)})]
-            for end in (-half, half):
-                ball = at * pin.SE3(np.eye(3), np.array([0.0, 0.0, end]))
-                parts.append((ball, 'sphere', {'radius': _text(radius)}))
         elif kind in ('CAPSULE', 'CYLINDER'):
             lengths = {'radius': _text(radius), 'length': _text(2.0 * half)}
-            parts = [(at, kind.lower(), lengths)]
+            if kind == 'CAPSULE' and use == 'collision':
+                lengths['caps'] = 'sphere'
+            parts = [(at, 'cylinder', lengths)]
+            for end in (-half, half) if kind == 'CAPSULE' and use == 'visual' else ():
+                ball = at * pin.SE3(np.eye(3), np.array([0.0, 0.0, end]))
+                parts.append((ball, 'sphere', {'radius': _text(radius)}))
         elif kind == 'BOX':
             parts = [(at, 'box', {'size': _text(*(2.0 * model.geom_size[geom]))})]
         else:

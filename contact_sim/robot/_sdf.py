@@ -271,9 +271,12 @@ class _Model:
                 self._note('<submesh> is left out: the whole mesh counts', shape.get('name', ''))
         for key in SIZES.get(geometry.tag, ()):
             sizes[key] = repr(_number(geometry, key, math.nan, where))
+        tag = geometry.tag
+        if tag == 'capsule':  # of which other readers of URDFs know nothing
+            tag, sizes['caps'] = 'cylinder', 'sphere'
         element = SubElement(link, use, name=shape.get('name', ''))
         SubElement(element, 'origin', origin_attributes(at))
-        SubElement(SubElement(element, 'geometry'), geometry.tag, sizes)
+        SubElement(SubElement(element, 'geometry'), tag, sizes)
         if use == 'collision' and shape.find('surface') is not None:
             self._note('<surface> is of the simulation, not of the robot', shape.get('name', ''))
         diffuse = (shape.findtext('material/diffuse') or '').split()

@@ -662,7 +662,9 @@ def _shape(collision: Element, where: str, package_dirs: Sequence[str]) -> Any:
         number(shape, key, f'{where}: <{shape.tag}>', at_least=0.0, required=True, unit=' m')
         for key in _LENGTHS[shape.tag]
     ]
-    return getattr(coal, shape.tag.capitalize())(*lengths)
+    # urdfdom refuses a robot with a <capsule>; to it this is a cylinder
+    capped = shape.tag == 'cylinder' and shape.get('caps') == 'sphere'
+    return getattr(coal, 'Capsule' if capped else shape.tag.capitalize())(*lengths)
 
 
 # ------------------------------------------------------------------------------- gear ratios

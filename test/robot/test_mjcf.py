@@ -165,6 +165,14 @@ def test_feet_are_named_by_geom_site_or_body(foot):
     assert at == pytest.approx(data.geom('ball').xpos, abs=1e-12)
 
 
+def test_capsules_are_capsules_and_cylinders_for_other_readers():
+    robot = loaded(floating(LEG.format('')))
+    shapes = {solid.frame: solid for solid in robot.solids}
+    assert shapes['shank'].kind == 1  # a capsule
+    assert (shapes['shank'].half, shapes['shank'].radius) == ((0.0, 0.0, 0.1), 0.02)
+    assert '<capsule' not in robot.description
+
+
 def test_what_is_called_a_foot_is_one():
     robot = load_robot(floating(LEG.format('').replace('"tip"', '"right_foot"')))
     assert [foot.frame for foot in robot.feet] == ['ball']
