@@ -278,12 +278,23 @@ def described(file: Path, stands: bool) -> dict[str, Any]:
         model = compiled(read_description(file), False, [])[2]
     found: dict[str, Any] = differences(robot, model)
     trial = standing_trial(robot) if stands else None
-    said = [note.split(':')[0] for note in robot.notes if 'left out' in note or 'not of' in note]
     return {
         **found, 'joints driven': robot.n_joints, 'kg': robot.total_mass,
-        'feet': ' '.join(foot.frame for foot in robot.feet), 'left out': '; '.join(said),
+        'feet': f'{len(robot.feet)}: {robot.feet[0].frame}' if robot.feet else '',
+        'left out': left_out(robot.notes),
         'stands': '' if trial is None else ('yes, ' if trial.stands else 'no, ') + trial.why,
     }  # fmt: skip
+
+
+def left_out(notes: Sequence[str]) -> str:
+    """Return the subjects of the notes on what was left out, each once."""
+    words = {
+        'exclusions' if 'exclusions' in note else note.partition(' = ')[0].split(' is ')[0]
+        .split(' are ')[0].removeprefix('a ').removeprefix('an ')
+        for note in (one.partition(':')[0] for one in notes)
+        if ' left out' in note or ' not of ' in note or 'is a number of' in note
+    }  # fmt: skip
+    return ', '.join(sorted(words))
 
 
 def loaded(source: str | Path, check_meshes: bool = False) -> RobotModel:
@@ -298,7 +309,7 @@ def row(name: str, found: dict[str, Any]) -> str:
     if 'refused' in found:
         empty = ' |' * (len(HEADINGS) - 2)
         return f'| {name} |{empty} refused: {_short(found["refused"])} |'
-    numbers = [f'{found[quantity]:.1e}' for quantity in QUANTITIES]
+    numbers = [f'{found[one]:.1e}' if found[one] else '0' for one in QUANTITIES]
     cells = (
         name, str(found['joints driven']), f'{found["kg"]:.4g}', *numbers,
         _short(found['feet']), found['left out'].replace('|', '/'), _short(found['stands']),
