@@ -1,5 +1,6 @@
 """MJCF: every feature against MuJoCo itself, notes, errors, mutated files, and whole steps."""
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -280,6 +281,11 @@ REFUSED = {
     'too many': (
         arm('<replicate count="10000"><replicate count="10000"><site/></replicate></replicate>'),
         'elements after repetition'),
+    'memory of its simulation': (
+        arm(top='<size nuserdata="2000000000"/>'), 'Could not allocate memory'),
+    'a large height field': (
+        arm(top='<asset><hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/></asset>'),
+        'elements after repetition'),
     'a large texture': (
         arm(top='<asset><texture name="t" type="2d" builtin="flat" width="1000000" '
             'height="1000000"/></asset>'), 'pixels'),
@@ -336,6 +342,22 @@ def test_files_include_each_other_and_meshes_lie_beside_them(tmp_path, monkeypat
     )  # fmt: skip
     robot = loaded(file, check_meshes=False)
     assert 'meshes that are not on this machine are left out: mesh tetra' in robot.notes
+
+
+def test_files_that_wait_or_include_themselves_are_refused(tmp_path):
+    os.mkfifo(tmp_path / 'pipe.xml')
+    os.mkfifo(tmp_path / 'pipe.stl')
+    file = tmp_path / 'robot.xml'
+    file.write_text('<mujoco><include file="pipe.xml"/></mujoco>')
+    with pytest.raises(RobotDescriptionError, match='it is a FIFO'):
+        loaded(file)
+    file.write_text(arm('<geom type="mesh" mesh="m"/>', top=(
+        '<asset><mesh name="m" file="pipe.stl"/></asset>')))  # fmt: skip
+    with pytest.raises(RobotDescriptionError, match=r"mesh 'm': .*it is a FIFO"):
+        loaded(file)
+    file.write_text('<mujoco><include file="robot.xml"/></mujoco>')
+    with pytest.raises(RobotDescriptionError, match='already included'):
+        loaded(file)
 
 
 def test_a_mesh_that_only_draws_is_where_mujoco_has_it(tmp_path):
