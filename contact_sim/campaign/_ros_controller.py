@@ -196,7 +196,7 @@ def program_of(
     if len(words) > 1 or '/' in words[0]:
         return words, []
     parameters: dict[str, object] = {'robot': source}
-    if '/' in source or source.endswith(('.urdf', '.xacro')):
+    if '/' in source or source.endswith(('.urdf', '.xacro', '.xml', '.mjcf', '.sdf')):
         # whether its meshes are there was asked before the trial
         parameters = {'urdf_path': source, 'check_meshes': False}
     if feet:
