@@ -505,6 +505,28 @@ def test_todorov_at_its_defaults_equals_mujoco_step_by_step(dog, motion):
     assert loaded_steps > 0.9 * STEPS
 
 
+def test_a_ball_joint_moves_as_in_mujoco():
+    text = (
+        FEATURES['free and ball']
+        .replace('type="ball"', 'type="ball" damping="0.01" armature="0.02"')
+        .replace('<mujoco>', f'<mujoco><option timestep="{TIME_STEP}"/>')
+    )
+    robot, model = loaded(text, body_contacts=False), mujoco.MjModel.from_xml_string(text)
+    own, data = robot.pinocchio_model, mujoco.MjData(model)
+    q, v = pin.neutral(own), np.zeros(robot.nv)
+    q[2] = data.qpos[2] = 5.0
+    for name, speed in (('hip', [0.3]), ('knee', [0.5, -0.4, 0.2])):
+        first, theirs = own.joints[own.getJointId(name)].idx_v, model.joint(name).dofadr[0]
+        v[first : first + len(speed)] = data.qvel[theirs : theirs + len(speed)] = speed
+    v[3] = data.qvel[3] = 0.3
+    sim = Simulator(robot, 'todorov', time_step=TIME_STEP)
+    sim.reset(q, v)
+    for _ in range(200):
+        report = sim.step(np.zeros(1))
+        mujoco.mj_step(model, data)
+    assert np.abs(report.v[3:] - data.qvel[3:]).max() <= 1e-12
+
+
 def test_bad_feet_are_named():
     with pytest.raises(UnknownName, match='contact frame'):
         loaded(arm(), feet=['nowhere'])
