@@ -85,7 +85,7 @@ setup(
         'rays': ['embreex>=2.17.7'],  # lidar and depth camera over height fields and meshes
         # python -m contact_sim.view
         'view': ['viser>=1.1', 'trimesh>=4.6', 'imageio-ffmpeg>=0.5'],
-        'mjcf': ['mujoco>=3.3'],  # reads robots described in MJCF
+        'mjcf': ['mujoco>=3.3.2'],  # reads robots described in MJCF
         'export': ['mcap>=1.2', 'pyarrow>=15.0'],  # of recordings
         # python -m contact_sim.verdict, campaigns
         'verdict': ['joblib>=1.4', 'pyarrow>=15.0', 'cma>=3.3', 'matplotlib>=3.6'],

@@ -146,7 +146,7 @@ def _checked_files(
                     f'{where}: no file {path}; where check_meshes is false, a robot is loaded '
                     'without the meshes that only draw it'
                 )
-    needed = _needed_meshes(spec)
+    needed = _needed_meshes(mujoco, spec)
     for name, use in needed.items():
         if name in meshes and meshes[name] is None and use != 'contacts':
             raise RobotDescriptionError(
@@ -162,11 +162,12 @@ def _checked_files(
     return drawn
 
 
-def _needed_meshes(spec: Any) -> dict[str, str]:
+def _needed_meshes(mujoco: Any, spec: Any) -> dict[str, str]:
     """Return what needs a mesh besides pictures, by its name: contacts, a shape or an inertia."""
-    of_geoms = spec.compiler.inertiafromgeom.value == 1
+    of_geoms = int(spec.compiler.inertiafromgeom) == 1
     paired = {name for pair in spec.pairs for name in (pair.geomname1, pair.geomname2)}
     needed: dict[str, str] = {}
+    mesh = int(mujoco.mjtGeom.mjGEOM_MESH)
 
     def visit(body: Any, moving: bool) -> None:
         moving = moving or len(body.joints) > 0
@@ -174,7 +175,7 @@ def _needed_meshes(spec: Any) -> dict[str, str]:
         for geom in body.geoms:
             if not geom.meshname:
                 continue
-            if geom.type.name != 'mjGEOM_MESH':
+            if int(geom.type) != mesh:
                 needed[geom.meshname] = f'the shape of a geom of body {shown(body.name)}'
             elif massive:
                 needed[geom.meshname] = f'the inertia of body {shown(body.name)}'
