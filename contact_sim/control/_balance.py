@@ -32,6 +32,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import pinocchio as pin
+import scipy
 from numpy.typing import NDArray
 
 from contact_sim._types import Array
@@ -53,7 +54,7 @@ from contact_sim.control._inverse_dynamics import (
     symmetric,
 )
 from contact_sim.control._stance import rotation_vector, turned, yaw_of
-from contact_sim.errors import InvalidInput, SingularLegs, of_type, summary
+from contact_sim.errors import InvalidInput, SingularLegs, of_type, one_line, summary
 from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import (
@@ -92,13 +93,16 @@ def standing_points(robot: RobotModel, pose: str) -> tuple[ContactPoint, ...]:
     return tuple(chosen)
 
 
-def places_of(robot: RobotModel, points: list[ContactPoint] | tuple[ContactPoint, ...], q: Array) -> Array:
+def places_of(
+    robot: RobotModel, points: list[ContactPoint] | tuple[ContactPoint, ...], q: Array
+) -> Array:
     """Return where the lowest points of contact spheres are at q (nq,) [m], shape (n, 3)."""
     model = robot.pinocchio_model
     data = model.createData()
     pin.forwardKinematics(model, data, q)
     centres = [data.oMi[model.getJointId(p.joint)].act(p.offset) for p in points]
-    return np.array(centres) - np.outer([p.radius for p in points], [0.0, 0.0, 1.0])
+    lowest: Array = np.array(centres) - np.outer([p.radius for p in points], [0.0, 0.0, 1.0])
+    return lowest
 
 
 def _corners(places: Array) -> list[int]:
@@ -107,9 +111,7 @@ def _corners(places: Array) -> list[int]:
         along = places - places.mean(axis=0)
         way = along @ np.linalg.svd(along)[2][0]
         return sorted({int(np.argmin(way)), int(np.argmax(way))})
-    from scipy.spatial import ConvexHull
-
-    corners = [int(k) for k in ConvexHull(places).vertices]
+    corners = [int(k) for k in scipy.spatial.ConvexHull(places).vertices]
     while len(corners) > MOST_CORNERS:
         hull = places[corners]
         before, after = np.roll(hull, 1, axis=0) - hull, np.roll(hull, -1, axis=0) - hull
@@ -151,6 +153,39 @@ def _has_area(places: Array) -> bool:
     return polygon_margin(places, places.mean(axis=0)) > 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class Footing:
+    """How far the centre of pressure can be from the middle of the soles, in a pose at rest.
+
+    Distances [m] forward, back, left and right of the heading, shape (4,). A push that changes the
+    speed of the centre of mass by v is too much for a robot that neither steps nor swings its body
+    where v > ω d, with d the distance in its direction.
+    """
+
+    edge: Array
+    """To the edge of the support polygon."""
+    reach: Array
+    """The same with efforts within their limits; zero where they do not carry the robot."""
+    carries: bool
+    """Whether efforts within their limits carry the robot in its pose."""
+    omega: float
+    """ω = √(g/z) with z the height of the centre of mass over the soles [1/s]."""
+
+    __repr__ = one_line
+
+
+HEADINGS = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+"""Forward, back, left and right."""
+
+
+def polygon_reach(places: Array, place: Array, ways: Array) -> Array:
+    """Return how far a place (2,) in the hull of points (n, 2) is from its edge along ways."""
+    faces = scipy.spatial.ConvexHull(places).equations
+    towards, gap = faces[:, :2] @ ways.T, -(faces[:, :2] @ place + faces[:, 2])
+    along = np.where(towards > 1e-12, gap[:, None] / np.maximum(towards, 1e-12), np.inf)
+    return np.asarray(along.min(axis=0))
+
+
 # --- Gains and weights
 
 
@@ -174,13 +209,13 @@ class BalanceTuning:
     """Of the decay of the angular momentum, over ω."""
     foot_rate: float = 10.0
     """Of the decay of the speed of the soles, over ω."""
-    centre: float = 100.0
+    centre: float = 1000.0
     """W_c: weight of the centre of mass."""
     momentum: float = 1.0
     """W_L: weight of the angular momentum."""
     attitude: float = 1.0
     """Weight of the attitude of the base."""
-    posture: float = 0.1
+    posture: float = 0.01
     """Weight of each joint."""
     load: float = 1e-3
     """ρ: weight of the forces."""
@@ -201,7 +236,7 @@ class BalanceTuning:
 # --- The controller
 
 GRAVITY = 9.81
-FREE = 1e-3
+FREE = 1e-4
 """Weight of accelerations that follow from others, such as that of the base's origin."""
 PREVIEW = 0.1
 """Δ: time in which no joint may reach its limit [s]."""
@@ -348,6 +383,59 @@ class Balance:
             raise SingularLegs(f'balance of robot {d.robot.name}: its equations are singular')
         return Answer(effort, force, d.acceleration(acceleration), solved)
 
+    def footing(self) -> Footing:
+        """Return how far the centre of pressure can move in the pose; takes some 50 ms."""
+        d, robot = self.dynamics, self.dynamics.robot
+        d.update(robot.reference_configuration(self.pose), np.zeros(robot.nv))
+        ways = HEADINGS @ turned(yaw_of(d.rotation))[:2, :2].T
+        middle = self._share @ d.foot
+        edge = polygon_reach(d.foot[:, :2], middle[:2], ways)
+        solved = [self._pressure(way, middle[:2]) for way in ways]
+        carries = all(x is not None for x in solved)
+        reach = [0.0 if x is None else float(x @ way - middle[:2] @ way)
+                 for x, way in zip(solved, ways, strict=True)]  # fmt: skip
+        return Footing(edge, np.array(reach), carries, self._omega)
+
+    def _pressure(self, way: Array, middle: Array) -> Array | None:
+        """Return the centre of pressure (2,) farthest from `middle` along `way`, None: none.
+
+        Of the dynamics at rest, in accelerations and forces that keep the soles where they are,
+        the height and the angular momentum as they are, and all efforts within their limits.
+        """
+        d = self.dynamics
+        mass, _, _, side, least = self._constants[:5]
+        driven, undriven, limit = self._driven, self._constants[11], self._limit
+        weight, n_w, n_f = mass * GRAVITY, len(d.w), len(d.drift)
+        rows = np.hstack([symmetric(d.upper_inertia), -weight * d.jacobian.T])
+        arms = d.foot - d.centre_of_mass
+        moment = np.hstack([pin.skew(arm) for arm in arms])
+        lift = np.tile([0.0, 0.0, 1.0], len(arms))
+        beside = np.array([-way[1], way[0]])
+        across = np.kron((d.foot[:, :2] - middle) @ beside, [0.0, 0.0, 1.0])
+        equations = np.vstack([
+            rows[undriven], np.hstack([d.jacobian, np.zeros((n_f, n_f))]),
+            np.hstack([np.zeros((5, n_w)), np.vstack([moment, lift, across])]),
+        ])  # fmt: skip
+        right = np.concatenate(
+            [-d.nonlinear_effects[undriven], -d.drift, [0.0, 0.0, 0.0, 1.0, 0.0]]
+        )
+        cone = [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
+        cones = np.hstack([np.zeros((5 * len(arms), n_w)), np.kron(np.eye(len(arms)), cone)])
+        efforts, still_effort = rows[driven] / weight, d.nonlinear_effects[driven] / weight
+        bound = limit / weight
+        inequalities = np.vstack([cones, efforts, -efforts])
+        top = np.concatenate([
+            np.tile([0.0, 0.0, 0.0, 0.0, -least], len(arms)), bound - still_effort,
+            bound + still_effort,
+        ])  # fmt: skip
+        cost = np.concatenate([np.zeros(n_w), np.outer(-(d.foot[:, :2] @ way), [0, 0, 1]).ravel()])
+        found = scipy.optimize.linprog(
+            cost, inequalities, top, equations, right, bounds=(None, None), method='highs'
+        )
+        if found.status != 0:
+            return None
+        return np.asarray(found.x[n_w + 2 :: 3] @ d.foot[:, :2])
+
     def __repr__(self) -> str:
         return summary(self, robot=self.dynamics.robot.name, pose=self.pose)
 
@@ -432,17 +520,17 @@ def balance(
         target[r] = wanted_centre[r] / GRAVITY
         target[3 + r] = wanted_momentum[r] / unit
     target[2] += 1.0
-    H, best = np.zeros((n_f, n_f)), np.zeros((n_f, 1))
+    H, best = np.zeros((n_f, n_f)), np.zeros(n_f)
     for r in range(6):
         W = W_c if r < 3 else W_L
         for a in range(n_f):
-            best[a, 0] += W * wrench[r, a] * target[r]
-            for b in range(n_f):
-                H[a, b] += W * wrench[r, a] * wrench[r, b]
+            best[a] += W * wrench[r, a] * target[r]
+            for e in range(n_f):
+                H[a, e] += W * wrench[r, a] * wrench[r, e]
     L, inverse = np.zeros((n_f, n_f)), np.eye(n_f)
     cholesky(H, load, L)
     regular = eliminate_right_sides(L.copy(), inverse)  # L⁻¹
-    f = inverse.T @ (inverse @ best[:, 0])
+    f = inverse.T @ (inverse @ best)
     # rows that no motor drives, and the feet that stay, as E x = b
     n_feet = foot_of_point.max() + 1
     n_u = undriven.shape[0]
@@ -497,7 +585,7 @@ def balance(
     shift = shift + G @ start
     lower, upper = lower - shift, upper - shift
     free = G - (G @ Q.T) @ Q
-    # least excess where the limits contradict each other: without positions, then without efforts
+    # where the limits contradict each other: without those of positions, then without efforts
     found, y = False, np.zeros(n)
     for rows in (m, m_cones + n_d, m_cones):
         y[:] = 0.0
