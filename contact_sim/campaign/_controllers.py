@@ -43,8 +43,8 @@ from contact_sim.simulation._worlds import BatchController
 
 FORMS = (
     "'stance', 'trot', 'balance', 'hold', 'module:callable', 'path/to/file.py:callable', "
-    "'run.npz' (a recording), 'policy.yaml', or a ROS program: 'ros:' and a Python module or a command line, "
-    "or 'ros@250:' where it controls at 250 Hz"
+    "'run.npz' (a recording), 'policy.yaml', or a ROS program: 'ros:' and a Python module or a "
+    "command line, or 'ros@250:' where it controls at 250 Hz"
 )
 """What a text of a controller may be."""
 

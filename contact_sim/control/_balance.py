@@ -429,9 +429,11 @@ class Balance:
             bound + still_effort,
         ])  # fmt: skip
         cost = np.concatenate([np.zeros(n_w), np.outer(-(d.foot[:, :2] @ way), [0, 0, 1]).ravel()])
+        # rows of one sole depend on each other, which the presolve of HiGHS takes for infeasible
         found = scipy.optimize.linprog(
-            cost, inequalities, top, equations, right, bounds=(None, None), method='highs'
-        )
+            cost, inequalities, top, *orthonormal(equations, right), bounds=(None, None),
+            method='highs',
+        )  # fmt: skip
         if found.status != 0:
             return None
         return np.asarray(found.x[n_w + 2 :: 3] @ d.foot[:, :2])

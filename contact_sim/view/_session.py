@@ -34,13 +34,13 @@ from contact_sim._types import Array
 from contact_sim._validation import check_of, checked, count, number_within, positive, shaped
 from contact_sim.collision._terrain import Terrain, as_terrain, terrains
 from contact_sim.contact_models import contact_models
+from contact_sim.control._balance import Balance, cannot_balance
 from contact_sim.control._inverse_dynamics import (
     Controller,
     EffortFunction,
     can_move_its_feet,
     effort_of,
 )
-from contact_sim.control._balance import Balance, cannot_balance
 from contact_sim.control._stance import BaseMotion, Stance
 from contact_sim.control._trot import Trot
 from contact_sim.errors import (
