@@ -12,7 +12,9 @@ process of its own. Under ncp on a plane (friction 0.8, time step 1 ms):
 
 Pushes act at the centre of mass; z is its height. It falls where its centre of mass sinks below
 70 % of that height, or its trunk tilts by 1 rad. m ω d with ω = √(g/z) and d the distance of the
-edge of the soles is what a robot bears that neither steps nor swings its body.
+edge of the soles is what a robot bears that neither steps nor swings its body. `reach` is how far
+effort limits let the centre of pressure move from the middle of the soles. Directions are always
+forward, back, left, right.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ LARGEST = 2.0
 """Upper end of the bisection over m ω d."""
 HEADINGS = (
     'description', 'joints', 'mass kg', 'z m', 'held 2 s', f'10 s, pushes of {SHARE} m √(g z)',
-    'largest push N s', 'over m √(g z)', 'over m ω d', 'tick ms', 'why',
+    'largest push N s', 'over m √(g z)', 'over m ω d', 'reach mm', 'tick ms', 'why it falls',
 )  # fmt: skip
 
 
@@ -148,12 +150,14 @@ def judged(file: Path) -> dict[str, Any]:
     pushes = [(1.0 + 2.0 * k, SHARE * unit * way) for k, way in enumerate(WAYS)]
     found |= {'z': trials.height, 'seconds': trials.stands(pushes, 10.0), 'tick': trials.tick()}
     found['alone'] = 10.0 if found['seconds'] == 10.0 else trials.stands([], 10.0)
+    found['reach'] = [1e3 * max(reach, 0.0) for reach in trials.footing.reach]
     if found['alone'] == 10.0:
         impulses = [trials.largest(way) for way in range(4)]
         found['impulses'] = impulses
         found['shares'] = [impulse / unit for impulse in impulses]
         found['ratios'] = [j / most for j, most in zip(impulses, trials.limit, strict=True)]
-    found['why'] = pressure_words(trials.footing)
+    stands = found['alone'] == 10.0
+    found['why'] = '' if stands else pressure_words(trials.footing)
     return found
 
 
@@ -177,12 +181,17 @@ def row(name: str, found: dict[str, Any]) -> str:
     cells = [name, str(found['joints']), f'{found["mass"]:.4g}']
     held = 'yes' if found['held'] else 'no'
     if 'seconds' not in found:
-        return '| ' + ' | '.join([*cells, '', held, *[''] * 5, f'cannot: {found["why"]}']) + ' |'
+        return '| ' + ' | '.join([*cells, '', held, *[''] * 6, f'cannot: {found["why"]}']) + ' |'
     seconds = f'{found["seconds"]:.3g}'
     if found['alone'] != found['seconds']:
         seconds += f' ({found["alone"]:.3g} without)'
     cells += [f'{found["z"]:.2f}', held, seconds]
-    for key, digits in (('impulses', '.3g'), ('shares', '.2f'), ('ratios', '.2f')):
+    for key, digits in (
+        ('impulses', '.3g'),
+        ('shares', '.2f'),
+        ('ratios', '.2f'),
+        ('reach', '.0f'),
+    ):
         cells.append(', '.join(f'{value:{digits}}' for value in found.get(key, [])))
     return '| ' + ' | '.join([*cells, f'{found["tick"]:.2f}', found['why']]) + ' |'
 
@@ -199,7 +208,7 @@ def main() -> None:
     if options.judge is not None:
         print(json.dumps(judged(options.judge)))
         return
-    lines = [f'| {" | ".join(HEADINGS)} |', '|---|' + '---:|' * 9 + '---|']
+    lines = [f'| {" | ".join(HEADINGS)} |', '|---|' + '---:|' * 10 + '---|']
     print('\n'.join(lines), flush=True)
     files = list(descriptions(options.places))
     balanced = refused = alone = held = 0

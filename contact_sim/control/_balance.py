@@ -142,9 +142,10 @@ def cannot_balance(robot: RobotModel, pose: str = STANDING) -> str:
     places = places_of(robot, points, robot.reference_configuration(pose))[:, :2]
     inside = polygon_margin(places, polygon_centre(places)) if _has_area(places) else 0.0
     if inside < LEAST_SUPPORT:
+        some = '1 contact point is' if len(points) == 1 else f'{len(points)} contact points are'
         return (
-            f'in pose {pose!r} {len(points)} contact points are on the ground and enclose no '
-            'area: it stands on points or a line, and has to step'
+            f'in pose {pose!r} {some} on the ground and enclose no area: it stands on points or a '
+            'line, and has to step'
         )
     return ''
 
@@ -165,9 +166,12 @@ class Footing:
     edge: Array
     """To the edge of the support polygon."""
     reach: Array
-    """The same with efforts within their limits; zero where they do not carry the robot."""
+    """The same with efforts within their limits, 0: not at all; at most as far as `edge`.
+
+    Negative where the centre of pressure cannot be in the middle.
+    """
     carries: bool
-    """Whether efforts within their limits carry the robot in its pose."""
+    """Whether efforts within their limits carry the robot in its pose, at rest."""
     omega: float
     """ω = √(g/z) with z the height of the centre of mass over the soles [1/s]."""
 
@@ -318,7 +322,7 @@ class Balance:
                 for part in (damping, dry)
             )
         damping[BASE], dry[BASE] = 0.0, 0.0
-        undriven = np.setdiff1d(np.arange(n), self._driven)
+        self._undriven = undriven = np.setdiff1d(np.arange(n), self._driven)
         low, high, limited = _limits(robot)
         self._limit = np.minimum(robot.effort_limit, 1e6)
         self._range = low, high
@@ -390,53 +394,54 @@ class Balance:
         ways = HEADINGS @ turned(yaw_of(d.rotation))[:2, :2].T
         middle = self._share @ d.foot
         edge = polygon_reach(d.foot[:, :2], middle[:2], ways)
-        solved = [self._pressure(way, middle[:2]) for way in ways]
-        carries = all(x is not None for x in solved)
-        reach = [0.0 if x is None else float(x @ way - middle[:2] @ way)
-                 for x, way in zip(solved, ways, strict=True)]  # fmt: skip
-        return Footing(edge, np.array(reach), carries, self._omega)
+        limits = self._limits_of_forces()
+        farthest = [self._pressure(way, middle[:2], *limits) for way in ways]
+        return Footing(edge, np.array(farthest), self._carries(*limits), self._omega)
 
-    def _pressure(self, way: Array, middle: Array) -> Array | None:
-        """Return the centre of pressure (2,) farthest from `middle` along `way`, None: none.
-
-        Of the dynamics at rest, in accelerations and forces that keep the soles where they are,
-        the height and the angular momentum as they are, and all efforts within their limits.
-        """
-        d = self.dynamics
+    def _limits_of_forces(self) -> tuple[Array, Array, Array]:
+        """Return rows (M, −m g Jᵀ) of x = (ẇ, f/(m g)), and C, top: cones, efforts C x ≤ top."""
+        d, driven = self.dynamics, self._driven
         mass, _, _, side, least = self._constants[:5]
-        driven, undriven, limit = self._driven, self._constants[11], self._limit
-        weight, n_w, n_f = mass * GRAVITY, len(d.w), len(d.drift)
+        weight, n = mass * GRAVITY, len(d.foot)
         rows = np.hstack([symmetric(d.upper_inertia), -weight * d.jacobian.T])
-        arms = d.foot - d.centre_of_mass
-        moment = np.hstack([pin.skew(arm) for arm in arms])
-        lift = np.tile([0.0, 0.0, 1.0], len(arms))
-        beside = np.array([-way[1], way[0]])
-        across = np.kron((d.foot[:, :2] - middle) @ beside, [0.0, 0.0, 1.0])
+        cone = [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
+        cones = np.hstack([np.zeros((5 * n, len(d.w))), np.kron(np.eye(n), cone)])
+        efforts, still = rows[driven] / weight, d.nonlinear_effects[driven] / weight
+        bound = self._limit / weight
+        top = [np.tile([0.0, 0.0, 0.0, 0.0, -least], n), bound - still, bound + still]
+        return rows, np.vstack([cones, efforts, -efforts]), np.concatenate(top)
+
+    def _carries(self, rows: Array, C: Array, top: Array) -> bool:
+        """Return whether there are forces under which the dynamics stay at rest."""
+        u, n = self._undriven, len(self.dynamics.w)
+        found = scipy.optimize.linprog(
+            np.zeros(C.shape[1] - n), C[:, n:], top, rows[u, n:],
+            -self.dynamics.nonlinear_effects[u], bounds=(None, None), method='highs',
+        )  # fmt: skip
+        return bool(found.status == 0)
+
+    def _pressure(self, way: Array, middle: Array, rows: Array, C: Array, top: Array) -> float:
+        """Return how far from `middle` along `way` the centre of pressure can be, 0: not at all.
+
+        With accelerations that keep soles, height and angular momentum as they are.
+        """
+        d, u = self.dynamics, self._undriven
+        n_w, n_f = len(d.w), len(d.drift)
+        moment = np.hstack([pin.skew(place - d.centre_of_mass) for place in d.foot])
+        lift = np.tile([0.0, 0.0, 1.0], len(d.foot))
+        away = np.kron((d.foot[:, :2] - middle) @ way, [0.0, 0.0, 1.0])
+        across = np.kron((d.foot[:, :2] - middle) @ [-way[1], way[0]], [0.0, 0.0, 1.0])
         equations = np.vstack([
-            rows[undriven], np.hstack([d.jacobian, np.zeros((n_f, n_f))]),
+            rows[u], np.hstack([d.jacobian, np.zeros((n_f, n_f))]),
             np.hstack([np.zeros((5, n_w)), np.vstack([moment, lift, across])]),
         ])  # fmt: skip
-        right = np.concatenate(
-            [-d.nonlinear_effects[undriven], -d.drift, [0.0, 0.0, 0.0, 1.0, 0.0]]
-        )
-        cone = [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
-        cones = np.hstack([np.zeros((5 * len(arms), n_w)), np.kron(np.eye(len(arms)), cone)])
-        efforts, still_effort = rows[driven] / weight, d.nonlinear_effects[driven] / weight
-        bound = limit / weight
-        inequalities = np.vstack([cones, efforts, -efforts])
-        top = np.concatenate([
-            np.tile([0.0, 0.0, 0.0, 0.0, -least], len(arms)), bound - still_effort,
-            bound + still_effort,
-        ])  # fmt: skip
-        cost = np.concatenate([np.zeros(n_w), np.outer(-(d.foot[:, :2] @ way), [0, 0, 1]).ravel()])
+        right = np.concatenate([-d.nonlinear_effects[u], -d.drift, [0.0, 0.0, 0.0, 1.0, 0.0]])
         # rows of one sole depend on each other, which the presolve of HiGHS takes for infeasible
         found = scipy.optimize.linprog(
-            cost, inequalities, top, *orthonormal(equations, right), bounds=(None, None),
-            method='highs',
+            np.concatenate([np.zeros(n_w), -away]), C, top, *orthonormal(equations, right),
+            bounds=(None, None), method='highs',
         )  # fmt: skip
-        if found.status != 0:
-            return None
-        return np.asarray(found.x[n_w + 2 :: 3] @ d.foot[:, :2])
+        return float(away @ found.x[n_w:]) if found.status == 0 else 0.0
 
     def __repr__(self) -> str:
         return summary(self, robot=self.dynamics.robot.name, pose=self.pose)

@@ -274,6 +274,7 @@ def test_a_robot_too_weak_says_that_it_cannot_carry_itself(robot):
     footing = controller.footing()
     assert not footing.carries
     assert (footing.reach == 0.0).all()
+    assert Balance(robot).footing().carries
     q, v = weak.reference_configuration(), np.zeros(weak.nv)
     answer = controller.answer(0.0, q, v)
     assert (np.abs(answer.effort) <= 1.0).all()
