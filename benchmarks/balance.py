@@ -121,8 +121,11 @@ class Trials:
         return 1e3 * float(np.median(times))
 
 
-def judged(file: Path) -> dict[str, Any]:
-    """Return what is known of a description; in the process that is to judge it."""
+def judged(file: Path, largest: bool) -> dict[str, Any]:
+    """Return what is known of a description; in the process that is to judge it.
+
+    With the `largest` pushes, or without.
+    """
     import warnings
 
     warnings.simplefilter('ignore')
@@ -151,7 +154,7 @@ def judged(file: Path) -> dict[str, Any]:
     found |= {'z': trials.height, 'seconds': trials.stands(pushes, 10.0), 'tick': trials.tick()}
     found['alone'] = 10.0 if found['seconds'] == 10.0 else trials.stands([], 10.0)
     found['reach'] = [1e3 * max(reach, 0.0) for reach in trials.footing.reach]
-    if found['alone'] == 10.0:
+    if largest and found['alone'] == 10.0:
         impulses = [trials.largest(way) for way in range(4)]
         found['impulses'] = impulses
         found['shares'] = [impulse / unit for impulse in impulses]
@@ -161,9 +164,10 @@ def judged(file: Path) -> dict[str, Any]:
     return found
 
 
-def judged_apart(file: Path, limit: float) -> dict[str, Any]:
+def judged_apart(file: Path, largest: bool, limit: float) -> dict[str, Any]:
     """Return what a process of its own makes of a description, or how that process ended."""
     command = [sys.executable, os.path.abspath(__file__), '--judge', str(file)]
+    command += [] if largest else ['--no-largest']
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=limit)
         return dict(json.loads(ended.stdout.strip().splitlines()[-1]))
@@ -203,17 +207,22 @@ def main() -> None:
     parser.add_argument('--out', type=Path, help='file to write the table to, besides')
     parser.add_argument('--limit', type=float, default=1200.0, help='of one description [s]')
     parser.add_argument('--jobs', type=int, default=1, help='descriptions at once')
+    parser.add_argument(
+        '--no-largest', action='store_true', help='without the bisections, minutes per robot'
+    )
     parser.add_argument('--judge', type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.judge is not None:
-        print(json.dumps(judged(options.judge)))
+        print(json.dumps(judged(options.judge, not options.no_largest)))
         return
     lines = [f'| {" | ".join(HEADINGS)} |', '|---|' + '---:|' * 10 + '---|']
     print('\n'.join(lines), flush=True)
     files = list(descriptions(options.places))
     balanced = refused = alone = held = 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        answers = pool.map(lambda file: judged_apart(file, options.limit), files)
+        answers = pool.map(
+            lambda file: judged_apart(file, not options.no_largest, options.limit), files
+        )
         for file, found in zip(files, answers, strict=True):
             refused += 'refused' in found
             held += found.get('held', False)

@@ -54,7 +54,7 @@ from contact_sim.control._inverse_dynamics import (
     symmetric,
 )
 from contact_sim.control._stance import rotation_vector, turned, yaw_of
-from contact_sim.errors import InvalidInput, SingularLegs, of_type, one_line, summary
+from contact_sim.errors import InvalidInput, of_type, one_line, summary
 from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import (
@@ -63,7 +63,13 @@ from contact_sim.robot._standing_pose import (
     polygon_centre,
     polygon_margin,
 )
-from contact_sim.solvers._dense import cholesky, eliminate_right_sides, nearest_point
+from contact_sim.solvers._dense import (
+    cholesky,
+    cholesky_solve,
+    dot,
+    nearest_point,
+    split_normal,
+)
 from contact_sim.solvers._jit import kernel
 
 # --- The corners of the soles
@@ -328,9 +334,9 @@ class Balance:
         self._range = low, high
         self._constants = (
             robot.total_mass, z, omega, positive('friction', friction, '') / np.sqrt(2.0),
-            t.smallest_force / len(self.points), t.centre, t.momentum, t.load, weights,
-            np.array([damping, dry]), self._driven, undriven, limited, self._limit,
-            self._foot_of_point,
+            t.smallest_force / len(self.points), t.centre, t.momentum, t.load,
+            1.0 / np.sqrt(weights), np.array([damping, dry]), self._driven, undriven, limited,
+            self._limit, self._foot_of_point,
         )  # fmt: skip
         self._last, self._yaw = np.nan, 0.0
         self.answer(0.0, q, np.zeros(robot.nv))  # compiles kernels where that is still to be done
@@ -378,13 +384,11 @@ class Balance:
         posture = t.posture_rate * omega
         wanted[self._driven] = posture**2 * error - 2.0 * posture * rate
         low, high = stopping(*self._range, position, rate, HARDEST_STOP * omega**2)
-        effort, force, acceleration, solved, regular = balance(
+        effort, force, acceleration, solved = balance(
             inertia, d.nonlinear_effects, d.jacobian, d.drift, d.w, d.foot, d.foot_velocity,
             d.centre_of_mass, centre, -t.momentum_rate * omega * angular, wanted,
             t.foot_rate * omega, low, high, self._constants,
         )  # fmt: skip
-        if not regular:
-            raise SingularLegs(f'balance of robot {d.robot.name}: its equations are singular')
         return Answer(effort, force, d.acceleration(acceleration), solved)
 
     def footing(self) -> Footing:
@@ -503,26 +507,26 @@ def balance(
     high,
     constants,
 ):
-    """Return τ (n_joints,), forces (n_points, 3), ẇ (n_w,), whether all limits hold and exist.
+    """Return τ (n_joints,), forces (n_points, 3), ẇ (n_w,), and whether all limits hold.
 
     M (n_w, n_w), h (n_w,), J (3 n_points, n_w), drift (3 n_points,) and w (n_w,) are those of the
     dynamics; `points` (n_points, 3) and their `speeds`; `centre` (3,) of mass; c̈*, L̇* and ẇ* are
     wanted; joint accelerations stay between `low` and `high` (n_joints,).
     """
-    mass, z, omega, side, least, W_c, W_L, load, weights, friction = constants[:10]
+    mass, z, omega, side, least, W_c, W_L, load, scale, friction = constants[:10]
     driven, undriven, limited, limit, foot_of_point = constants[10:]
     n_w, n_f, n_points = w.shape[0], J.shape[0], points.shape[0]
     n, weight = n_w + n_f, mass * GRAVITY
     unit = weight * z
-    scale = 1.0 / np.sqrt(weights)
     # Hessian and gradient of what depends on the forces
     wrench, target = np.zeros((6, n_f)), np.empty(6)
     for i in range(n_points):
-        arm, c = (points[i] - centre) / z, 3 * i
+        c = 3 * i
         for r in range(3):
             wrench[r, c + r] = 1.0
             s, u = (r + 1) % 3, (r + 2) % 3  # (a × f)_r = a_s f_u − a_u f_s
-            wrench[3 + r, c + u], wrench[3 + r, c + s] = arm[s], -arm[u]
+            wrench[3 + r, c + u] = (points[i, s] - centre[s]) / z
+            wrench[3 + r, c + s] = (centre[u] - points[i, u]) / z
     for r in range(3):
         target[r] = wanted_centre[r] / GRAVITY
         target[3 + r] = wanted_momentum[r] / unit
@@ -536,10 +540,15 @@ def balance(
                 H[a, e] += W * wrench[r, a] * wrench[r, e]
     L, inverse = np.zeros((n_f, n_f)), np.eye(n_f)
     cholesky(H, load, L)
-    regular = eliminate_right_sides(L.copy(), inverse)  # L⁻¹
-    f = inverse.T @ (inverse @ best)
+    for k in range(n_f):  # L⁻¹, by columns
+        for a in range(k, n_f):
+            total = inverse[a, k]
+            for e in range(k, a):
+                total -= L[a, e] * inverse[e, k]
+            inverse[a, k] = total / L[a, a]
+    cholesky_solve(L, best)
     # rows that no motor drives, and the feet that stay, as E x = b
-    n_feet = foot_of_point.max() + 1
+    n_feet = foot_of_point[n_points - 1] + 1
     n_u = undriven.shape[0]
     E, b = np.zeros((n_u + 6 * n_feet, n)), np.zeros(n_u + 6 * n_feet)
     for i in range(n_u):
@@ -581,32 +590,52 @@ def balance(
         row, j = m_cones + n_d + i, limited[i]
         G[row, driven[j]] = 1.0 / omega**2
         lower[row], upper[row] = low[j] / omega**2, high[j] / omega**2
-    # from x to y
-    at = np.concatenate((wanted, f))
-    b = b - E @ at
-    shift = G @ at
-    in_y(E, scale, inverse, n_w)
-    in_y(G, scale, inverse, n_w)
-    Q, c = orthonormal(E, b)
-    start = Q.T @ c
-    shift = shift + G @ start
-    lower, upper = lower - shift, upper - shift
-    free = G - (G @ Q.T) @ Q
+    # from x to y: x = x* + S y
+    x = np.empty(n)
+    for k in range(n):
+        x[k] = wanted[k] if k < n_w else best[k - n_w]
+    for i in range(b.shape[0]):
+        b[i] -= dot(E[i], x)
+    for i in range(m):
+        shift = dot(G[i], x)
+        lower[i] -= shift
+        upper[i] -= shift
+    in_y(E, scale, inverse)
+    in_y(G, scale, inverse)
+    # solutions of the equations: y = Qᵀ c, and what is orthogonal to Q
+    Q, right = orthonormal(E, b)
+    start = Q.T @ right
+    parts = G @ Q.T
+    free = parts @ Q
+    for i in range(m):
+        shift = dot(parts[i], right)
+        lower[i] -= shift
+        upper[i] -= shift
+        for k in range(n):
+            free[i, k] = G[i, k] - free[i, k]
     # where the limits contradict each other: without those of positions, then without efforts
     found, y = False, np.zeros(n)
     for rows in (m, m_cones + n_d, m_cones):
-        y[:] = 0.0
+        for k in range(n):
+            y[k] = 0.0
         found = nearest_point(free[:rows], lower[:rows], upper[:rows], ACCURACY, y)
         if found:
             break
-    start = start + y
-    acceleration = wanted + scale * start[:n_w]
-    f = f + inverse.T @ start[n_w:]
-    x = np.concatenate((acceleration, f))
-    torque = T @ x + t
+    for k in range(n):
+        y[k] += start[k]
+    # the answer
+    acceleration, force = np.empty(n_w), np.empty((n_points, 3))
+    for k in range(n_w):
+        x[k] += scale[k] * y[k]
+        acceleration[k] = x[k]
+    for k in range(n_f):
+        for e in range(k, n_f):
+            x[n_w + k] += inverse[e, k] * y[n_w + e]
+        force[k // 3, k % 3] = weight * x[n_w + k]
+    torque = np.empty(n_d)
     for i in range(n_d):
-        torque[i] = min(max(torque[i], -limit[i]), limit[i])
-    return torque, (weight * f).reshape(n_points, 3), acceleration, found and rows == m, regular
+        torque[i] = min(max(dot(T[i], x) + t[i], -limit[i]), limit[i])
+    return torque, force, acceleration, found and rows == m
 
 
 @kernel
@@ -617,16 +646,17 @@ def feet_rows(E, b, first, J, drift, points, speeds, foot_rate, foot_of_point, n
     """
     n_w = J.shape[1]
     for foot in range(n_feet):
-        middle, count, row = np.zeros(3), 0, first + 6 * foot
+        middle, arm, count, row = np.zeros(3), np.empty(3), 0, first + 6 * foot
         for i in range(points.shape[0]):
             if foot_of_point[i] == foot:
                 count += 1
-                middle += points[i]
-        middle /= count
+                for r in range(3):
+                    middle[r] += points[i, r]
         for i in range(points.shape[0]):
             if foot_of_point[i] != foot:
                 continue
-            arm = points[i] - middle
+            for r in range(3):
+                arm[r] = points[i, r] - middle[r] / count
             for r in range(3):
                 s, u = (r + 1) % 3, (r + 2) % 3  # (a × p)_r = a_s p_u − a_u p_s
                 b[row + r] -= (foot_rate * speeds[i, r] + drift[3 * i + r]) / count
@@ -638,32 +668,37 @@ def feet_rows(E, b, first, J, drift, points, speeds, foot_rate, foot_of_point, n
 
 
 @kernel
-def in_y(rows, scale, inverse, n_w):
-    """Overwrite rows (m, n) in x by those in y."""
+def in_y(rows, scale, inverse):
+    """Overwrite rows (m, n) in x by those in y; `inverse` is L⁻¹."""
+    n_w, n_f = scale.shape[0], inverse.shape[0]
     for i in range(rows.shape[0]):
         for k in range(n_w):
             rows[i, k] *= scale[k]
-    rows[:, n_w:] = np.ascontiguousarray(rows[:, n_w:]) @ inverse.T
+        # r L⁻ᵀ from the last on: entry k needs those before it
+        for k in range(n_f - 1, -1, -1):
+            total = 0.0
+            for e in range(k + 1):
+                total += rows[i, n_w + e] * inverse[k, e]
+            rows[i, n_w + k] = total
 
 
 @kernel
 def orthonormal(E, b):
     """Return orthonormal rows Q (k, n) and c (k,) with the same solutions: E y = b ⇔ Q y = c."""
-    Q, c, k = np.empty(E.shape), np.empty(E.shape[0]), 0
-    for i in range(E.shape[0]):
-        row, right = E[i].copy(), b[i]
-        size = np.sqrt(np.sum(row * row))
+    m, n = E.shape
+    Q, c, share, k = np.empty((m, n)), np.empty(m), np.empty(n), 0
+    for i in range(m):
+        size = np.sqrt(dot(E[i], E[i]))
         if size == 0.0:
             continue
-        row /= size
-        right /= size
-        for _ in range(2):  # once loses digits where little remains
-            for j in range(k):
-                part = np.sum(Q[j] * row)
-                right -= part * c[j]
-                row -= part * Q[j]
-        left = np.sqrt(np.sum(row * row))
-        if left > DEPENDENT:
-            Q[k], c[k] = row / left, right / left
-            k += 1
+        left = split_normal(Q, k, E[i], 1.0, share, Q[k])
+        if left <= DEPENDENT * size:
+            continue
+        right = b[i]
+        for j in range(k):
+            right -= share[j] * c[j]
+        c[k] = right / left
+        for j in range(n):
+            Q[k, j] /= left
+        k += 1
     return Q[:k], c[:k]

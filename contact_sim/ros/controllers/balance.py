@@ -17,7 +17,6 @@ from sensor_msgs.msg import JointState
 from contact_sim._command_line import ros_help
 from contact_sim._types import Array
 from contact_sim.control._balance import Balance
-from contact_sim.errors import SingularLegs
 from contact_sim.ros.controllers import ControllerNode, run
 
 
@@ -35,11 +34,8 @@ class BalanceController(ControllerNode):
         self._balance = Balance(self.robot, pose, friction)
 
     def command(self, time: float, q: Array, v: Array) -> JointState:
-        """Return efforts; none at all where the equations of the robot are singular."""
-        try:
-            effort = self._balance.effort(time, q, v)
-        except SingularLegs:
-            effort = np.full(self.robot.n_joints, np.nan)
+        """Return efforts; none at all where they would not be finite."""
+        effort = self._balance.effort(time, q, v)
         if not np.isfinite(effort).all():
             self.get_logger().warning('no efforts for this state', throttle_duration_sec=1.0)
             effort = np.zeros(self.robot.n_joints)
