@@ -169,7 +169,11 @@ def judged_apart(file: Path, largest: bool, limit: float) -> dict[str, Any]:
     command = [sys.executable, os.path.abspath(__file__), '--judge', str(file)]
     command += [] if largest else ['--no-largest']
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        # one thread: those of BLAS only wait for each other where processes share the cores
+        environment = os.environ | {'OPENBLAS_NUM_THREADS': '1'}
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=limit, env=environment
+        )
         return dict(json.loads(ended.stdout.strip().splitlines()[-1]))
     except subprocess.TimeoutExpired:
         return {'refused': f'no answer within {limit:g} s'}

@@ -604,25 +604,21 @@ def balance(
     in_y(G, scale, inverse)
     # solutions of the equations: y = Qᵀ c, and what is orthogonal to Q
     Q, right = orthonormal(E, b)
-    start = Q.T @ right
-    parts = G @ Q.T
-    free = parts @ Q
     for i in range(m):
-        shift = dot(parts[i], right)
+        shift = remove_parts(Q, right, G[i])
         lower[i] -= shift
         upper[i] -= shift
-        for k in range(n):
-            free[i, k] = G[i, k] - free[i, k]
     # where the limits contradict each other: without those of positions, then without efforts
     found, y = False, np.zeros(n)
     for rows in (m, m_cones + n_d, m_cones):
         for k in range(n):
             y[k] = 0.0
-        found = nearest_point(free[:rows], lower[:rows], upper[:rows], ACCURACY, y)
+        found = nearest_point(G[:rows], lower[:rows], upper[:rows], ACCURACY, y)
         if found:
             break
-    for k in range(n):
-        y[k] += start[k]
+    for i in range(right.shape[0]):
+        for k in range(n):
+            y[k] += right[i] * Q[i, k]
     # the answer
     acceleration, force = np.empty(n_w), np.empty((n_points, 3))
     for k in range(n_w):
@@ -680,6 +676,29 @@ def in_y(rows, scale, inverse):
             for e in range(k + 1):
                 total += rows[i, n_w + e] * inverse[k, e]
             rows[i, n_w + k] = total
+
+
+@kernel
+def remove_parts(Q, c, row):
+    """Take the parts along orthonormal rows Q (k, n) out of a row (n,); return their c (k,)."""
+    # four sums at once: fast, and with the same bits on any number of threads, unlike BLAS
+    n, total = row.shape[0], 0.0
+    for j in range(Q.shape[0]):
+        a0, a1, a2, a3, k = 0.0, 0.0, 0.0, 0.0, 0
+        while k + 3 < n:
+            a0 += Q[j, k] * row[k]
+            a1 += Q[j, k + 1] * row[k + 1]
+            a2 += Q[j, k + 2] * row[k + 2]
+            a3 += Q[j, k + 3] * row[k + 3]
+            k += 4
+        while k < n:
+            a0 += Q[j, k] * row[k]
+            k += 1
+        part = (a0 + a1) + (a2 + a3)
+        total += part * c[j]
+        for k in range(n):
+            row[k] -= part * Q[j, k]
+    return total
 
 
 @kernel
