@@ -440,12 +440,14 @@ class Balance:
             np.hstack([np.zeros((5, n_w)), np.vstack([moment, lift, across])]),
         ])  # fmt: skip
         right = np.concatenate([-d.nonlinear_effects[u], -d.drift, [0.0, 0.0, 0.0, 1.0, 0.0]])
-        # rows of one sole depend on each other, which the presolve of HiGHS takes for infeasible
+        # HiGHS needs columns of like size, light fingers move fast, and rows that are independent
+        size = np.linalg.norm(np.vstack([equations, C]), axis=0)
+        cost = np.concatenate([np.zeros(n_w), -away]) / size
         found = scipy.optimize.linprog(
-            np.concatenate([np.zeros(n_w), -away]), C, top, *orthonormal(equations, right),
-            bounds=(None, None), method='highs',
+            cost, C / size, top, *orthonormal(equations / size, right), bounds=(None, None),
+            method='highs',
         )  # fmt: skip
-        return float(away @ found.x[n_w:]) if found.status == 0 else 0.0
+        return float(-found.fun) if found.status == 0 else 0.0
 
     def __repr__(self) -> str:
         return summary(self, robot=self.dynamics.robot.name, pose=self.pose)
