@@ -82,6 +82,11 @@ COMMANDS: dict[str, Command] = {
         'contact_sim.ros.controllers.stance', 'a ROS 2 controller that stands, squats and sways',
         '--ros-args -p robot:=go1 -p motion:=squat',
     ),
+    'balance': Command(
+        'contact_sim.ros.controllers.balance',
+        'a ROS 2 controller that keeps robots standing on their soles',
+        '--ros-args -p urdf_path:=my_humanoid.urdf',
+    ),
     'trot': Command(
         'contact_sim.ros.controllers.trot', 'a ROS 2 controller that trots with cmd_vel',
         '--ros-args -p robot:=go1',

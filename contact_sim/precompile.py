@@ -21,7 +21,7 @@ import numpy as np
 from contact_sim._command_line import parser_with_examples
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.contact_models._base import ContactModel, TimeSteppingModel
-from contact_sim.control import Stance, Trot
+from contact_sim.control import Balance, Stance, Trot
 from contact_sim.parameters import declared_parameters
 from contact_sim.robot._loading import load_robot
 from contact_sim.simulation._simulator import Simulator
@@ -83,7 +83,7 @@ def compile_named(name: str) -> str:
     if name == CONTROLLERS:
         robot = load_robot(ROBOT)
         q, v = robot.reference_configuration(), np.zeros(robot.nv)
-        for controller in (Stance(robot), Trot(robot)):
+        for controller in (Stance(robot), Trot(robot), Balance(robot)):
             controller.effort(0.0, q, v)
         Trot(robot).efforts(np.zeros(1), q[None], v[None])
     else:

@@ -1,6 +1,6 @@
 """Controllers by text: built-in ones, functions and classes, recordings, policies.
 
-stance, trot                 of contact_sim.control
+stance, balance, trot        of contact_sim.control
 hold                         joint PD about the standing pose, with the robot's default gains
 module:callable              a function of time, q, v; or a class, or a function of the robot
 path/to/file.py:callable     likewise
@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from contact_sim import _reading
 from contact_sim._types import Array
 from contact_sim._validation import checked
-from contact_sim.control import Stance, Trot
+from contact_sim.control import Balance, Stance, Trot
 from contact_sim.control._policy import load_policy
 from contact_sim.control._policy_file import read_policy
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, of_type, shown, summary
@@ -42,9 +42,9 @@ from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._worlds import BatchController
 
 FORMS = (
-    "'stance', 'trot', 'hold', 'module:callable', 'path/to/file.py:callable', 'run.npz' (a "
-    "recording), 'policy.yaml', or a ROS program: 'ros:' and a Python module or a command line, "
-    "or 'ros@250:' where it controls at 250 Hz"
+    "'stance', 'trot', 'balance', 'hold', 'module:callable', 'path/to/file.py:callable', "
+    "'run.npz' (a recording), 'policy.yaml', or a ROS program: 'ros:' and a Python module or a "
+    "command line, or 'ros@250:' where it controls at 250 Hz"
 )
 """What a text of a controller may be."""
 
@@ -208,7 +208,9 @@ def load_controller(
     return Adapted(text, target, _start_pose(text, target, robot))
 
 
-BUILT_IN: dict[str, Callable[[RobotModel], Any]] = {'stance': Stance, 'trot': Trot, 'hold': Hold}
+BUILT_IN: dict[str, Callable[[RobotModel], Any]] = {
+    'stance': Stance, 'trot': Trot, 'balance': Balance, 'hold': Hold
+}  # fmt: skip
 """Name of a controller of the package: what makes it."""
 
 

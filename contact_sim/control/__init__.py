@@ -1,5 +1,6 @@
 """Whole-body controllers: functions of time and state, for use in process or in a node."""
 
+from contact_sim.control._balance import Balance, BalanceTuning, cannot_balance
 from contact_sim.control._inverse_dynamics import Answer
 from contact_sim.control._policy import (
     BatchPolicy,
@@ -12,6 +13,8 @@ from contact_sim.control._trot import Trot, TrotTuning
 
 __all__ = [
     'Answer',
+    'Balance',
+    'BalanceTuning',
     'BaseGains',
     'BaseMotion',
     'BaseReference',
@@ -20,6 +23,7 @@ __all__ = [
     'Stance',
     'Trot',
     'TrotTuning',
+    'cannot_balance',
     'load_policy',
     'policy_layouts',
 ]

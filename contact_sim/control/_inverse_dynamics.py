@@ -12,7 +12,7 @@ base and the driven joints v = N w and v̇ = N ẇ + n, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,6 +32,7 @@ from contact_sim.dynamics._rigid_body import (
 from contact_sim.dynamics._tree import tree_of
 from contact_sim.dynamics._vectors import add, cross, put, rotated, sub, vec
 from contact_sim.errors import InvalidInput, SingularLegs, of_type, one_line, shown
+from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._coordinates import moving_dofs
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._dense import eliminate_right_sides, solve_qp
@@ -70,9 +71,17 @@ STILL = 0.02
 
 
 class LeggedDynamics:
-    """M ẇ + h = Sᵀ τ + Jᵀ f of a robot whose legs can move each foot in all directions.
+    """M ẇ + h = Sᵀ τ + Jᵀ f of a robot on contact points.
 
-    Without constraints w is v; n_w = 6 + n_joints.
+    Without constraints w is v. Of a robot whose legs can move each foot in all directions, which
+    is the rule without `points`, n_w = 6 + n_joints.
+
+    Args:
+        robot: with a floating base; without `points` it has three driven joints per contact point.
+        points: where the ground pushes; None: all contact points of the robot.
+
+    Raises:
+        InvalidInput: a fixed base, legs that cannot move all feet in all directions.
 
     Arrays are those of the last `update`, and change with the next.
 
@@ -90,10 +99,10 @@ class LeggedDynamics:
         rotation: axes of the base in world, shape (3, 3).
     """
 
-    def __init__(self, robot: RobotModel) -> None:
+    def __init__(self, robot: RobotModel, points: Sequence[ContactPoint] | None = None) -> None:
         self.robot = of_type('robot', robot, RobotModel)
         self._model = model = robot.pinocchio_model
-        if not can_move_its_feet(robot):
+        if points is None and not can_move_its_feet(robot):
             what = f'whole-body control of robot {robot.name}'
             if not robot.floating_base:
                 raise InvalidInput(f'{what}: needs a floating base, this one is fixed')
@@ -102,7 +111,7 @@ class LeggedDynamics:
                 f'them; it has {robot.n_joints} driven joints of {robot.nv - 6} for '
                 f'{len(robot.contact_points)} feet'
             )
-        points = robot.contact_points
+        points = robot.contact_points if points is None else points
         self.n_feet = n = len(points)
         joints = [model.getJointId(point.joint) for point in points]
         self._moved = np.array([moving_dofs(model, joint) for joint in joints])

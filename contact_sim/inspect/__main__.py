@@ -18,6 +18,7 @@ from contact_sim._types import Array
 from contact_sim.errors import ContactSimError
 from contact_sim.inspect._inspection import (
     Source,
+    balance_trial,
     inspect_robot,
     lines,
     run_next,
@@ -57,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Returns:
-        0; 1 where the robot does not stand; 2, with one line of reason, where it cannot be loaded.
+        0; 1 where the robot stands neither held nor under Balance; 2, with one line of reason,
+        where it cannot be loaded.
     """
     options = parser().parse_args(arguments)
     try:
@@ -88,9 +90,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'\nno picture: {error}')
     stands = True
     if not options.no_trial and robot.floating_base:
-        trial = standing_trial(robot)
-        stands = trial.stands
-        print(f'\ntrial with default gains under ncp: {trial.why}')
+        held, balanced = standing_trial(robot), balance_trial(robot)
+        stands = held.stands or balanced.stands
+        print(f'\ntrial with default gains under ncp: {held.why}')
+        print(f'trial with the controller Balance under ncp: {balanced.why}')
     print('\n' + '\n'.join(run_next(inspection)))
     return 0 if stands else 1
 

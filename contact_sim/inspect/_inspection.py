@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -14,6 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim._types import Array
+from contact_sim.control._balance import Balance, Footing
 from contact_sim.errors import ContactSimError, RobotDescriptionError
 from contact_sim.robot._actuators import holding
 from contact_sim.robot._catalogue import in_catalogue
@@ -28,6 +29,7 @@ from contact_sim.robot._standing_pose import (
     polygon_margin,
 )
 from contact_sim.robot._urdf import link_mass, parse_xml
+from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
 
 # --- Loading a description, with everything that was noticed
@@ -359,7 +361,7 @@ def _best_links(
     return tuple(max(bodies[joint], key=merit) for joint in joints if joint in bodies)
 
 
-# --- Trial: the reference pose, held by the default gains on a plane
+# --- Trials: the reference pose, held by the default gains, and by Balance, on a plane
 
 TIME_STEP = 1e-3
 """Time step of a trial, if the gains are stable there [s]."""
@@ -374,6 +376,8 @@ FALLEN = 0.15
 """Share of its height that a robot which stands does not lose."""
 TILTED = 0.26
 """Largest tilt of the trunk of a robot that stands [rad]."""
+WEAK = 0.9
+"""Share of the distance to the edge of the soles below which efforts limit the pressure."""
 
 
 @dataclass(frozen=True)
@@ -392,17 +396,63 @@ def standing_trial(robot: RobotModel, contact_model: str = 'ncp') -> StandingTri
     if not robot.contact_points:
         return StandingTrial(False, 'no contact points: nothing touches the ground')
     h = min(TIME_STEP, robot.gains_time_step)
+    start = robot.reference_configuration(STANDING)
     try:
         sim = Simulator(robot, contact_model, friction=FRICTION, time_step=h)
-        start = robot.reference_configuration(STANDING)
         command = holding(robot.joint_positions(start), *robot.default_gains)
     except ContactSimError as error:
         return StandingTrial(False, f'no step: {error}')
+    return _trial(robot, lambda steps: sim.follow(command, steps), h, _unsupported(robot), '')
+
+
+def balance_trial(robot: RobotModel, contact_model: str = 'ncp') -> StandingTrial:
+    """Return whether `control.Balance` keeps a robot standing for DURATION, and how.
+
+    Why not, where it falls or cannot be balanced; and how far the centre of pressure can move.
+    """
+    try:
+        controller = Balance(robot)
+        sim = Simulator(robot, contact_model, friction=FRICTION, time_step=TIME_STEP)
+    except ContactSimError as error:
+        return StandingTrial(False, f'cannot: {str(error).partition(": ")[2]}')
+
+    def advance(steps: int) -> StepReport:
+        for _ in range(steps):
+            report = sim.step(controller.effort(sim.time, sim.q, sim.v))
+        return report
+
+    reach = f'; {pressure_words(controller.footing())}'
+    return _trial(robot, advance, TIME_STEP, reach, reach)
+
+
+def pressure_words(footing: Footing) -> str:
+    """Return how far the centre of pressure can move, and what limits it, in words."""
+    if not footing.carries:
+        return 'its effort limits do not carry it'
+    forward, back, left, right = (f'{1e3 * reach:.0f}' for reach in np.maximum(footing.reach, 0.0))
+    words = (
+        f'the centre of pressure can move {forward} mm forward, {back} back, {left} left, '
+        f'{right} right'
+    )
+    if (footing.reach < WEAK * footing.edge).any():
+        whole = ', '.join(f'{1e3 * edge:.0f}' for edge in footing.edge)
+        words += f' (effort limits; to the edges of the soles: {whole} mm)'
+    return words
+
+
+def _trial(
+    robot: RobotModel, advance: Callable[[int], StepReport], h: float, why: str, besides: str
+) -> StandingTrial:
+    """Return how a robot stood that `advance` moves on by a number of steps of h [s].
+
+    In words, with `why` where it falls and `besides` where it stands.
+    """
+    start = robot.reference_configuration(STANDING)
     height, upright = _height(robot, start), pin.Quaternion(start[3:7]).matrix()[2]
     piece, done = max(1, round(0.05 / h)), 0.0
     while done < DURATION:
         try:
-            report = sim.follow(command, piece)
+            report = advance(piece)
         except ContactSimError as error:
             return StandingTrial(False, f'ends at {done:.2f} s: {error}')
         done += piece * h
@@ -413,12 +463,12 @@ def standing_trial(robot: RobotModel, contact_model: str = 'ncp') -> StandingTri
             return StandingTrial(
                 False,
                 f'falls: at {done:.2f} s {100 * lost:.0f} % lower, tilted by '
-                f'{np.degrees(tilt):.0f}°{_limited(robot, report.effort)}{_unsupported(robot)}',
+                f'{np.degrees(tilt):.0f}°{_limited(robot, report.effort)}{why}',
             )
     return StandingTrial(
         True,
         f'stands {DURATION:g} s: {100 * lost:.1f} % lower, tilted by {np.degrees(tilt):.1f}°'
-        f'{_limited(robot, report.effort)}',
+        f'{_limited(robot, report.effort)}{besides}',
     )
 
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from contact_sim import _reading
 from contact_sim._types import Array
-from contact_sim._validation import as_tuple, checked, count, finite, finite_array
+from contact_sim._validation import as_tuple, checked, count, finite, finite_array, real_array
 from contact_sim.collision._contact_slots import pair_of
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.contact_models._base import ContactModel
@@ -126,17 +126,25 @@ class StepCollector:
             length: of the step [s].
             external: further generalized forces, see `Steps`.
             interval_impulse: see `Steps`.
+
+        Raises:
+            InvalidInput: what is no array of real numbers; then nothing was added.
         """
+        state = [np.array(real_array(name, value)) for name, value in (('q', q), ('v', v))]
+        given = {'effort': effort, 'external': external, 'interval_impulse': interval_impulse}
+        rows = {
+            name: np.array(real_array(name, value))
+            for name, value in given.items()
+            if value is not None
+        }
         start, count = self._states[0][0], len(self._contacts) + 1
         self._lengths.append(float(length))
         even = self._lengths[0] == length
         time = start + count * length if even else self._states[-1][0] + length
-        self._states.append((time, np.array(q, dtype=float), np.array(v, dtype=float)))
+        self._states.append((time, state[0], state[1]))
         self._contacts.append(tuple(contacts))
-        given = {'effort': effort, 'external': external, 'interval_impulse': interval_impulse}
-        for name, value in given.items():
-            if value is not None:
-                self._rows[name].append(np.array(value, dtype=float))
+        for name, row in rows.items():
+            self._rows[name].append(row)
 
     def steps(self) -> Steps:
         """Return what was collected.

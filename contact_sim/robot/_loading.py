@@ -30,6 +30,7 @@ from contact_sim.robot._files import XacroArguments, check_meshes_exist, mesh_fo
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING, Poses, has_floating_base, reference_poses
 from contact_sim.robot._urdf import (
+    Description,
     JointValues,
     Semantics,
     build_model,
@@ -102,18 +103,10 @@ def load_robot(
     flag('floating_base', floating_base)
     flag('check_meshes', check_meshes)
     flag('body_contacts', body_contacts)
-    # the description: text, tree, checks; an MJCF or SDF as a URDF
     name, entry = _entry(source)
     file = robot_file(entry, entry.urdf) if entry.urdf else source
-    description = read_description(file, entry.corrections, xacro_arguments)
-    if description.root.tag == 'mujoco':
-        description = _mjcf.translated(description, check_meshes)
-    elif description.root.tag == 'sdf':
-        description = _sdf.translated(description)
+    description = _checked_description(file, entry, check_meshes, xacro_arguments)
     urdf, place, extras = description.root, description.place, description.extras
-    check_description(urdf, place)
-    if check_meshes:
-        check_meshes_exist(urdf, description.file, place)
     package_dirs = mesh_folders(urdf, description.file)
     # the model: bodies and joints, limits, closed loops
     fixed = floats_by_itself(urdf) or not entry.floating_base or extras.floats is False
@@ -125,16 +118,18 @@ def load_robot(
     if srdf is None and entry.srdf is not None:
         srdf = robot_file(entry, entry.srdf)
     semantics = Semantics() if srdf is None else read_srdf(srdf)
-    if feet is None:
-        feet = entry.feet if entry.urdf else semantics.end_effectors or extras.feet
-        if not entry.urdf and not feet and has_floating_base(model):
+    if feet is not None:
+        feet = _links_of_feet(feet, extras.stands_for)
+    elif entry.urdf:
+        feet = entry.feet
+    else:
+        feet = semantics.end_effectors or extras.feet
+        if not feet and has_floating_base(model):
             warnings.warn(
                 f'{place}: no feet are known, only other links touch the ground; name their links '
                 '(feet). python -m contact_sim.inspect tells which they may be',
                 stacklevel=3,
             )
-    elif extras.stands_for:
-        feet = _links_of_feet(feet, extras.stands_for)
     contact_points, notes = _contact_points(model, urdf, package_dirs, feet, entry, place)
     if actuated_joints is None:
         actuated_joints = entry.actuated_joints or extras.actuated_joints
@@ -171,6 +166,24 @@ def load_robot(
     )
 
 
+def _checked_description(
+    source: str | Path,
+    entry: CatalogueEntry,
+    check_meshes: bool,
+    xacro_arguments: XacroArguments | None,
+) -> Description:
+    """Return a description after its checks; an MJCF or SDF as a URDF."""
+    description = read_description(source, entry.corrections, xacro_arguments)
+    if description.root.tag == 'mujoco':
+        description = _mjcf.translated(description, check_meshes)
+    elif description.root.tag == 'sdf':
+        description = _sdf.translated(description)
+    check_description(description.root, description.place)
+    if check_meshes:
+        check_meshes_exist(description.root, description.file, description.place)
+    return description
+
+
 def _contact_points(
     model: pin.Model,
     urdf: Element,
@@ -195,6 +208,8 @@ def _links_of_feet(
     feet: Iterable[str | ContactPoint], stands_for: Mapping[str, tuple[str, ...]]
 ) -> tuple[str | ContactPoint, ...]:
     """Return feet, each link once, where geoms and sites of an MJCF are named."""
+    if not stands_for:
+        return tuple(as_tuple('feet', feet, f'a list of {FEET}'))
     frames = as_tuple('feet', feet, f'a list of {FEET}')
     links: list[str | ContactPoint] = []
     for foot in frames:

@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     add = result.add_argument
     add(
         'controller',
-        help='stance, trot, hold, module:callable, file.py:callable, policy.yaml; or '
+        help='stance, balance, trot, hold, module:callable, file.py:callable, policy.yaml; or '
         'a ROS program, ros:module or "ros:command line", at 250 Hz "ros@250:command line"',
     )
     add('--robot', default=default_robot(), help='catalogue name, URDF or xacro file')

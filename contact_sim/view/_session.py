@@ -34,6 +34,7 @@ from contact_sim._types import Array
 from contact_sim._validation import check_of, checked, count, number_within, positive, shaped
 from contact_sim.collision._terrain import Terrain, as_terrain, terrains
 from contact_sim.contact_models import contact_models
+from contact_sim.control._balance import Balance, cannot_balance
 from contact_sim.control._inverse_dynamics import (
     Controller,
     EffortFunction,
@@ -396,6 +397,7 @@ class Session(ABC):
 STANCES = {'stand': 'hold', 'squat': 'squat', 'sway': 'sway'}
 """Controllers on all feet, and the motion of `Stance` that each is."""
 TROT = 'trot'
+BALANCE = 'balance'
 TROTTERS = 4
 """Feet of a robot that trots."""
 Maker = Callable[[RobotModel], Controller | EffortFunction]
@@ -444,6 +446,7 @@ class Motions:
             HOLD,
             *(STANCES if legged else ()),
             *((TROT,) if trots else ()),
+            *(() if cannot_balance(robot) else (BALANCE,)),
             *((own[0],) if own else ()),
         )
 
@@ -470,6 +473,8 @@ class Motions:
             return Running(controller)
         if name == TROT:
             return Running(Trot(self._robot))
+        if name == BALANCE:
+            return Running(Balance(self._robot))
         if name in STANCES:
             return Running(Stance(self._robot, BaseMotion(STANCES[name], amplitude, frequency)))
         robot = self._robot

@@ -356,8 +356,8 @@ def test_commands_that_stay_the_same_are_old(delay):
 
 @pytest.mark.parametrize(
     ('controller', 'scenario'),
-    [('stance', 'stand'), ('trot', 'trot'), ('stance', 'push'), ('stance', 'drop'),
-     ('stance', 'slope'), ('trot', 'stairs'), ('trot', 'slip')],
+    [('stance', 'stand'), ('balance', 'push'), ('trot', 'trot'), ('stance', 'push'),
+     ('stance', 'drop'), ('stance', 'slope'), ('trot', 'stairs'), ('trot', 'slip')],
 )  # fmt: skip
 def test_the_built_in_controllers_reach_the_goals(controller, scenario):
     row = run_trial(Trial(controller, scenario=scenario, time_step=2e-3))

@@ -28,7 +28,7 @@ import contact_sim
 from contact_sim import ContactProblem, Simulator
 from contact_sim.collision._terrain import GroundSurface
 from contact_sim.compare._scenarios import Scenario
-from contact_sim.control import Stance, Trot
+from contact_sim.control import Balance, Stance, Trot
 from contact_sim.errors import ContactSimError
 from contact_sim.maximal import MaximalSimulator
 from contact_sim.robot._model import RobotModel
@@ -285,7 +285,7 @@ class Calls:
         elif isinstance(made, ContactProblem):
             if not np.isfinite(contact_sim.Ncp().solve(made).impulse).all():
                 raise Unlawful('ContactProblem: Ncp answers with impulses that are not finite')
-        elif isinstance(made, Stance | Trot):
+        elif isinstance(made, Stance | Trot | Balance):
             if not np.isfinite(made.effort(0.0, sim.q, sim.v)).all():
                 raise Unlawful(f'{type(made).__name__}: efforts that are not finite')
         elif hasattr(made, 'bind') and hasattr(made, 'parameters'):

@@ -16,6 +16,7 @@ import contact_sim
 from contact_sim import ContactProblem, Simulator, Worlds, load_robot, support
 from contact_sim.compare._scenarios import scenario_of
 from contact_sim.constraints import PointAnchor, Projection
+from contact_sim.control._balance import BalanceTuning
 from contact_sim.control._stance import BaseGains
 from contact_sim.control._trot import TrotTuning
 from contact_sim.replay import Recorder, Recording
@@ -152,7 +153,9 @@ class Good:
             'Trial.recording': lambda: self.folder / 'trial.npz', 'Recorder.path': lambda:
             self.folder / 'recorded.npz', 'hash_every': 2, 'chunk': 64, 'parameters': {'a': 1},
             'motion': 'hold', 'gains': BaseGains(), 'tuning': TrotTuning(), 'axes': 'foot',
-            'Stance.friction': 0.5, 'joint': joints[0], 'offset': zeros, 'name': 'x',
+            'Stance.friction': 0.5, 'Balance.friction': 0.5, 'Balance.tuning': BalanceTuning(),
+            'Balance.pose': 'standing', 'cannot_balance.pose': 'standing',
+            'joint': joints[0], 'offset': zeros, 'name': 'x',
             'ContactPoint.frame': 'trunk', 'ContactPoint.joint': 'root_joint', 'normal':
             (0.0, 0.0, 1.0), 'point': (0.0, 0.0, -10.0), 'time_step': 1e-3, 'gravity': 9.81,
             'force_of_effort.effort': self.effort, 'generalized_force.effort': self.effort,

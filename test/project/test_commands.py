@@ -12,7 +12,7 @@ from markdown_pages import ROOT
 import contact_sim.__main__ as command_line
 from contact_sim.__main__ import COMMANDS
 
-IN_ROS = {'node', 'stance', 'trot', 'policy', 'demo'}
+IN_ROS = {'node', 'stance', 'balance', 'trot', 'policy', 'demo'}
 
 
 def run(*words):

@@ -1,5 +1,6 @@
 """python -m contact_sim.inspect: what it understands of descriptions, and how it says so."""
 
+import re
 import shlex
 import sys
 
@@ -12,6 +13,7 @@ from contact_sim.errors import ContactSimError
 from contact_sim.inspect.__main__ import main
 from contact_sim.inspect._inspection import (
     Source,
+    balance_trial,
     inspect_robot,
     lines,
     proposed_feet,
@@ -126,6 +128,25 @@ def test_a_robot_that_stands_and_one_that_cannot():
     assert "in 'standing' 1 contact points are down and enclose no area" in fallen.why
     assert standing_trial(load_robot(ONE_LEG, feet=())).why.startswith('no contact points')
     assert not standing_trial(load_robot(ONE_LEG, floating_base=False)).stands
+
+
+def test_a_trial_says_whether_a_robot_stands_under_balance_and_why_not():
+    robot = load_robot(biped(), feet=['sole_l', 'sole_r'])
+    trial = balance_trial(robot)
+    assert trial.stands, trial.why
+    assert re.search(r'can move \d+ mm forward, \d+ back, \d+ left, \d+ right$', trial.why)
+    ankles = dict.fromkeys(('ankle_l', 'ankle_r'), 6.0)
+    weak = balance_trial(robot.with_actuators(effort_limit=ankles))
+    assert '(effort limits; to the edges of the soles: ' in weak.why
+    feeble = balance_trial(robot.with_actuators(effort_limit=1.0))
+    assert not feeble.stands
+    assert feeble.why.startswith('falls: ')
+    assert feeble.why.endswith('its effort limits do not carry it')
+    point = balance_trial(load_robot(ONE_LEG, feet=['foot']))
+    assert not point.stands
+    assert point.why.startswith("cannot: in pose 'standing' 1 contact point is on the ground")
+    fixed = balance_trial(load_robot(ONE_LEG, floating_base=False))
+    assert fixed.why == 'cannot: its base is fixed: there is nothing to balance'
 
 
 def test_the_command(tmp_path, capsys):

@@ -17,7 +17,10 @@ PACKED = (
     *('package.xml', 'setup.py', 'setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE'),
     *('contact_sim', 'launch', 'config', 'urdf', 'resource', 'scripts'),
 )
-EXECUTABLES = ('simulation', 'stance_controller', 'trot_controller', 'policy_controller')
+EXECUTABLES = (
+    *('simulation', 'stance_controller', 'balance_controller', 'trot_controller'),
+    'policy_controller',
+)
 
 
 def clean_environment():

@@ -18,7 +18,10 @@ SOURCE = Path(__file__).resolve().parents[2]
 VERSION = ElementTree.parse(SOURCE / 'package.xml').findtext('version')
 TOP = ('package.xml', 'setup.py', 'setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE')
 SHARED = ('launch', 'config', 'urdf')
-EXECUTABLES = ('simulation', 'stance_controller', 'trot_controller', 'policy_controller')
+EXECUTABLES = (
+    *('simulation', 'stance_controller', 'balance_controller', 'trot_controller'),
+    'policy_controller',
+)
 SCRIPTS = {f'scripts/{name}' for name in EXECUTABLES}
 DATA = f'contact_sim-{VERSION}.data/data/share'
 

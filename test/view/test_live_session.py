@@ -300,7 +300,8 @@ def test_shadows_carry_the_robot_as_well(go1, standing):
 
 def test_the_controllers_of_the_package(standing):
     session, sim = standing
-    assert session.capabilities.controllers == ('hold', 'stand', 'squat', 'sway', 'trot')
+    names = 'hold', 'stand', 'squat', 'sway', 'trot', 'balance'
+    assert session.capabilities.controllers == names
     session.set_controller('stand')
     session.step(500)
     height = sim.q[2]

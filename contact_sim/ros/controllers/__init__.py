@@ -1,7 +1,7 @@
 """Controller nodes, which use only topics of the simulator, and their base class.
 
 To write one, derive from ControllerNode, which gets whole states of a robot, and give it a
-`command`. Examples: `stance`, `trot` and `policy`.
+`command`. Examples: `stance`, `balance`, `trot` and `policy`.
 """
 
 from __future__ import annotations
