@@ -82,7 +82,7 @@ setup(
         'ros-jazzy': JAZZY,
         'demo': ['matplotlib>=3.6'],
         'meshes': ['trimesh>=4.6', 'coacd>=1.0'],  # ground from mesh files, convex parts of meshes
-        'rays': ['embreex>=2.17.7'],  # lidar and depth camera over height fields and meshes
+        'rays': ['embreex>=4.4.0'],  # lidar and depth camera over height fields and meshes
         # python -m contact_sim.view
         'view': ['viser>=1.1', 'trimesh>=4.6', 'imageio-ffmpeg>=0.5'],
         'mjcf': ['mujoco>=3.3.2'],  # reads robots described in MJCF
@@ -115,7 +115,7 @@ setup(
             'rosbags>=0.11',  # reads what is exported, independently
             'playwright>=1.49',  # drives the page of the viewer
             'onnx>=1.15',  # makes small policies
-            'embreex>=2.17.7',
+            'embreex>=4.4.0',
             ROBOTS,
         ],
         'colcon': ['colcon-common-extensions>=0.3'],

@@ -90,7 +90,8 @@ def test_the_one_script_is_called_like_the_package():
 
 
 @pytest.mark.parametrize(
-    'name', ['simulation', 'stance_controller', 'trot_controller', 'policy_controller']
+    'name',
+    ['simulation', *(f'{name}_controller' for name in ('stance', 'balance', 'trot', 'policy'))],
 )
 def test_the_executables_of_ros_start_what_launch_files_expect(name):
     file = Path(ROOT, 'scripts', name)
