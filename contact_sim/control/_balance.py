@@ -29,6 +29,7 @@ of motion. IEEE Transactions on Robotics 31, 355-368.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -332,7 +333,7 @@ class Balance:
         low, high, limited = _limits(robot)
         self._limit = np.minimum(robot.effort_limit, 1e6)
         self._range = low, high
-        self._constants = (
+        self._constants = Constants(
             robot.total_mass, z, omega, positive('friction', friction, '') / np.sqrt(2.0),
             t.smallest_force / len(self.points), t.centre, t.momentum, t.load,
             1.0 / np.sqrt(weights), np.array([damping, dry]), self._driven, undriven, limited,
@@ -405,8 +406,8 @@ class Balance:
     def _limits_of_forces(self) -> tuple[Array, Array, Array]:
         """Return rows (M, −m g Jᵀ) of x = (ẇ, f/(m g)), and C, top: cones, efforts C x ≤ top."""
         d, driven = self.dynamics, self._driven
-        mass, _, _, side, least = self._constants[:5]
-        weight, n = mass * GRAVITY, len(d.foot)
+        side, least = self._constants.side, self._constants.least_force
+        weight, n = self._constants.mass * GRAVITY, len(d.foot)
         rows = np.hstack([symmetric(d.upper_inertia), -weight * d.jacobian.T])
         cone = [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
         cones = np.hstack([np.zeros((5 * n, len(d.w))), np.kron(np.eye(n), cone)])
@@ -487,6 +488,40 @@ def stopping(
 # Q y = c by Gram and Schmidt; rows that follow from those before are left out. In what remains
 # free, the nearest point of a polyhedron is searched.
 
+
+class Constants(NamedTuple):
+    """What does not change from call to call."""
+
+    mass: float
+    height: float
+    """z [m]."""
+    omega: float
+    side: float
+    """μ/√2."""
+    least_force: float
+    """f_min over m g."""
+    centre: float
+    """W_c."""
+    momentum: float
+    """W_L."""
+    load: float
+    """ρ."""
+    scale: Array
+    """1/√W, shape (n_w,)."""
+    friction: Array
+    """Damping and dry friction of all columns of w, shape (2, n_w)."""
+    driven: NDArray[np.intp]
+    """Columns of the driven joints, shape (n_joints,)."""
+    undriven: NDArray[np.intp]
+    """All others."""
+    limited: NDArray[np.intp]
+    """Which of the driven joints have limits of position."""
+    limit: Array
+    """τ_max, shape (n_joints,)."""
+    foot_of_point: NDArray[np.intp]
+    """Number of the foot of each point, shape (n_points,)."""
+
+
 DEPENDENT = 1e-8
 """Remainder over length, up to which a row follows from the rows before it [-]."""
 
@@ -515,14 +550,56 @@ def balance(
     dynamics; `points` (n_points, 3) and their `speeds`; `centre` (3,) of mass; c̈*, L̇* and ẇ* are
     wanted; joint accelerations stay between `low` and `high` (n_joints,).
     """
-    mass, z, omega, side, least, W_c, W_L, load, scale, friction = constants[:10]
-    driven, undriven, limited, limit, foot_of_point = constants[10:]
-    n_w, n_f, n_points = w.shape[0], J.shape[0], points.shape[0]
-    n, weight = n_w + n_f, mass * GRAVITY
-    unit = weight * z
-    # Hessian and gradient of what depends on the forces
+    scale, n_w, n_f = constants.scale, w.shape[0], J.shape[0]
+    inverse, best = cost_of_forces(points, centre, wanted_centre, wanted_momentum, constants)
+    x = np.empty(n_w + n_f)  # x*, the minimum of the cost
+    for k in range(n_w):
+        x[k] = wanted[k]
+    for k in range(n_f):
+        x[n_w + k] = best[k]
+    E, b = equations(M, h, J, drift, w, points, speeds, foot_rate, constants)
+    T, t = efforts_of(M, h, J, w, constants)
+    G, lower, upper = inequalities(T, t, low, high, points.shape[0], constants)
+    # from x to y: x = x* + S y
+    for i in range(b.shape[0]):
+        b[i] -= dot(E[i], x)
+    for i in range(lower.shape[0]):
+        shift = dot(G[i], x)
+        lower[i] -= shift
+        upper[i] -= shift
+    in_y(E, scale, inverse)
+    in_y(G, scale, inverse)
+    y, solved = nearest(E, b, G, lower, upper, 5 * points.shape[0], t.shape[0])
+    # the answer
+    weight, limit = constants.mass * GRAVITY, constants.limit
+    acceleration, force = np.empty(n_w), np.empty((points.shape[0], 3))
+    for k in range(n_w):
+        x[k] += scale[k] * y[k]
+        acceleration[k] = x[k]
+    for k in range(n_f):
+        for e in range(k, n_f):
+            x[n_w + k] += inverse[e, k] * y[n_w + e]
+        force[k // 3, k % 3] = weight * x[n_w + k]
+    torque = np.empty(t.shape[0])
+    for i in range(t.shape[0]):
+        torque[i] = min(max(dot(T[i], x) + t[i], -limit[i]), limit[i])
+    return torque, force, acceleration, solved
+
+
+@kernel
+def cost_of_forces(points, centre, wanted_centre, wanted_momentum, constants):
+    """Return L⁻¹ (n_f, n_f) and the minimum f* (n_f,) of the cost that depends on the forces."""
+    mass, z, W_c, W_L, load = (
+        constants.mass,
+        constants.height,
+        constants.centre,
+        constants.momentum,
+        constants.load,
+    )
+    n_f = 3 * points.shape[0]
+    # force and moment about the centre of mass over m g and m g z
     wrench, target = np.zeros((6, n_f)), np.empty(6)
-    for i in range(n_points):
+    for i in range(points.shape[0]):
         c = 3 * i
         for r in range(3):
             wrench[r, c + r] = 1.0
@@ -531,7 +608,7 @@ def balance(
             wrench[3 + r, c + s] = (centre[u] - points[i, u]) / z
     for r in range(3):
         target[r] = wanted_centre[r] / GRAVITY
-        target[3 + r] = wanted_momentum[r] / unit
+        target[3 + r] = wanted_momentum[r] / (mass * GRAVITY * z)
     target[2] += 1.0
     H, best = np.zeros((n_f, n_f)), np.zeros(n_f)
     for r in range(6):
@@ -549,10 +626,17 @@ def balance(
                 total -= L[a, e] * inverse[e, k]
             inverse[a, k] = total / L[a, a]
     cholesky_solve(L, best)
-    # rows that no motor drives, and the feet that stay, as E x = b
-    n_feet = foot_of_point[n_points - 1] + 1
-    n_u = undriven.shape[0]
-    E, b = np.zeros((n_u + 6 * n_feet, n)), np.zeros(n_u + 6 * n_feet)
+    return inverse, best
+
+
+@kernel
+def equations(M, h, J, drift, w, points, speeds, foot_rate, constants):
+    """Return E x = b: rows that no motor drives, and the feet that stay."""
+    weight, friction = constants.mass * GRAVITY, constants.friction
+    undriven, foot_of_point = constants.undriven, constants.foot_of_point
+    n_w, n_f, n_u = w.shape[0], J.shape[0], undriven.shape[0]
+    n_feet = foot_of_point[points.shape[0] - 1] + 1
+    E, b = np.zeros((n_u + 6 * n_feet, n_w + n_f)), np.zeros(n_u + 6 * n_feet)
     for i in range(n_u):
         u = undriven[i]
         b[i] = -h[u] - friction[0, u] * w[u] - friction[1, u] * np.tanh(w[u] / STILL)
@@ -561,9 +645,15 @@ def balance(
         for k in range(n_f):
             E[i, n_w + k] = -weight * J[k, u]
     feet_rows(E, b, n_u, J, drift, points, speeds, foot_rate, foot_of_point, n_feet)
-    # efforts of the driven joints as T x + t
-    n_d = driven.shape[0]
-    T, t = np.empty((n_d, n)), np.empty(n_d)
+    return E, b
+
+
+@kernel
+def efforts_of(M, h, J, w, constants):
+    """Return the efforts of the driven joints as T x + t."""
+    weight, friction, driven = constants.mass * GRAVITY, constants.friction, constants.driven
+    n_w, n_f, n_d = w.shape[0], J.shape[0], driven.shape[0]
+    T, t = np.empty((n_d, n_w + n_f)), np.empty(n_d)
     for i in range(n_d):
         j = driven[i]
         t[i] = h[j] + friction[0, j] * w[j] + friction[1, j] * np.tanh(w[j] / STILL)
@@ -571,9 +661,18 @@ def balance(
             T[i, k] = M[j, k]
         for k in range(n_f):
             T[i, n_w + k] = -weight * J[k, j]
-    # inequalities in x: cones, efforts, accelerations
-    m_cones, m_limits = 5 * n_points, limited.shape[0]
-    m = m_cones + n_d + m_limits
+    return T, t
+
+
+@kernel
+def inequalities(T, t, low, high, n_points, constants):
+    """Return lower ≤ G x ≤ upper: cones, then efforts, then accelerations of limited joints."""
+    mass, z, omega = constants.mass, constants.height, constants.omega
+    side, least = constants.side, constants.least_force
+    driven, limited, limit = constants.driven, constants.limited, constants.limit
+    n_d, n = T.shape
+    unit, n_w = mass * GRAVITY * z, n - 3 * n_points
+    m = 5 * n_points + n_d + limited.shape[0]
     G, lower, upper = np.zeros((m, n)), np.full(m, -UNBOUNDED), np.full(m, UNBOUNDED)
     for i in range(n_points):
         c = n_w + 3 * i
@@ -584,56 +683,42 @@ def balance(
         G[5 * i + 4, c + 2] = -1.0
         upper[5 * i + 4] = -least
     for i in range(n_d):
-        row = m_cones + i
+        row = 5 * n_points + i
         for k in range(n):
             G[row, k] = T[i, k] / unit
         lower[row], upper[row] = (-limit[i] - t[i]) / unit, (limit[i] - t[i]) / unit
-    for i in range(m_limits):
-        row, j = m_cones + n_d + i, limited[i]
+    for i in range(limited.shape[0]):
+        row, j = 5 * n_points + n_d + i, limited[i]
         G[row, driven[j]] = 1.0 / omega**2
         lower[row], upper[row] = low[j] / omega**2, high[j] / omega**2
-    # from x to y: x = x* + S y
-    x = np.empty(n)
-    for k in range(n):
-        x[k] = wanted[k] if k < n_w else best[k - n_w]
-    for i in range(b.shape[0]):
-        b[i] -= dot(E[i], x)
-    for i in range(m):
-        shift = dot(G[i], x)
-        lower[i] -= shift
-        upper[i] -= shift
-    in_y(E, scale, inverse)
-    in_y(G, scale, inverse)
+    return G, lower, upper
+
+
+@kernel
+def nearest(E, b, G, lower, upper, n_cones, n_efforts):
+    """Return the y (n,) of least length with E y = b and the limits, and whether it keeps all.
+
+    Where the limits contradict each other it does without those of positions, then without those
+    of efforts.
+    """
     # solutions of the equations: y = Qᵀ c, and what is orthogonal to Q
     Q, right = orthonormal(E, b)
-    for i in range(m):
+    for i in range(lower.shape[0]):
         shift = remove_parts(Q, right, G[i])
         lower[i] -= shift
         upper[i] -= shift
-    # where the limits contradict each other: without those of positions, then without efforts
-    found, y = False, np.zeros(n)
-    for rows in (m, m_cones + n_d, m_cones):
+    n, m = E.shape[1], lower.shape[0]
+    solved, y = False, np.zeros(n)
+    for rows in (m, n_cones + n_efforts, n_cones):
         for k in range(n):
             y[k] = 0.0
-        found = nearest_point(G[:rows], lower[:rows], upper[:rows], ACCURACY, y)
-        if found:
+        if nearest_point(G[:rows], lower[:rows], upper[:rows], ACCURACY, y):
+            solved = rows == m
             break
     for i in range(right.shape[0]):
         for k in range(n):
             y[k] += right[i] * Q[i, k]
-    # the answer
-    acceleration, force = np.empty(n_w), np.empty((n_points, 3))
-    for k in range(n_w):
-        x[k] += scale[k] * y[k]
-        acceleration[k] = x[k]
-    for k in range(n_f):
-        for e in range(k, n_f):
-            x[n_w + k] += inverse[e, k] * y[n_w + e]
-        force[k // 3, k % 3] = weight * x[n_w + k]
-    torque = np.empty(n_d)
-    for i in range(n_d):
-        torque[i] = min(max(dot(T[i], x) + t[i], -limit[i]), limit[i])
-    return torque, force, acceleration, found and rows == m
+    return y, solved
 
 
 @kernel
