@@ -131,8 +131,9 @@ def load_robot(
                 stacklevel=3,
             )
     contact_points, notes = _contact_points(model, urdf, package_dirs, feet, entry, place)
-    if actuated_joints is None:
-        actuated_joints = entry.actuated_joints or extras.actuated_joints
+    if actuated_joints is None:  # of some systems in the catalogue none is driven
+        driven = entry.actuated_joints
+        actuated_joints = extras.actuated_joints if driven is None else driven
     followers = {one.joint for one in constraints if isinstance(one, JointCoupling)}
     joint_names = actuated_joint_names(
         model, actuated_joints, semantics.passive_joints | followers
