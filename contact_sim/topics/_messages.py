@@ -130,14 +130,14 @@ sensor_msgs/CompressedImage:
     string format
     uint8[] data
 sensor_msgs/PointField:
-    uint8 INT8=1
-    uint8 UINT8=2
-    uint8 INT16=3
-    uint8 UINT16=4
-    uint8 INT32=5
-    uint8 UINT32=6
-    uint8 FLOAT32=7
-    uint8 FLOAT64=8
+    uint8 INT8 = 1
+    uint8 UINT8 = 2
+    uint8 INT16 = 3
+    uint8 UINT16 = 4
+    uint8 INT32 = 5
+    uint8 UINT32 = 6
+    uint8 FLOAT32 = 7
+    uint8 FLOAT64 = 8
     string name
     uint32 offset
     uint8 datatype

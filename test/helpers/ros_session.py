@@ -18,7 +18,7 @@ from contact_sim.ros._client import TIMEOUT, SimulationClient
 from contact_sim.ros._processes import Process, ros_arguments
 from contact_sim.topics._table import NODE, PUBLISHED, wrench_topic
 
-__all__ = ['NODE', 'SECOND', 'TIMEOUT', 'Session']
+__all__ = ['NODE', 'SECOND', 'SEEN', 'TIMEOUT', 'Session']
 START_TIMEOUT = 120.0
 """Wall seconds to the first message: a first start compiles the kernels."""
 BACKLOG = QoSProfile(depth=20000)
@@ -28,6 +28,8 @@ HEARTBEATS = {'/clock', '/diagnostics'}
 FEW = ('contact_markers', 'terrain')
 """Ends of topics of which few messages are kept for who is slow."""
 SECOND = 1_000_000_000
+SEEN = {'/height_scan', '/scan', '/points', '/depth/image', '/depth/camera_info'}
+"""Topics of sensors that see: they have no rate by default."""
 TALKATIVE = (sys.executable, str(Path(__file__).with_name('talkative_node.py')))
 """The node with more of /diagnostics, as a program."""
 

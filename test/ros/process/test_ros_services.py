@@ -12,7 +12,7 @@ pytest.importorskip('rclpy', reason='needs ROS')
 
 from geometry_msgs.msg import PoseWithCovarianceStamped
 from nav_msgs.msg import Odometry
-from ros_session import NODE, SECOND, Session, published_topics, stamp_of, vector
+from ros_session import NODE, SECOND, SEEN, Session, published_topics, stamp_of, vector
 from std_srvs.srv import Trigger
 
 from contact_sim import Simulator, load_robot
@@ -23,8 +23,8 @@ STEP = SECOND // 1000
 ROBOT = load_robot('go1')
 FEET = tuple(foot.name for foot in ROBOT.feet)
 TOPICS = published_topics(FEET)
-AT_TIMES = ('/diagnostics', f'/{NODE}/shadow', f'/{NODE}/terrain')
-"""Once a second; only where other models answer the steps, too; only where the ground is new."""
+AT_TIMES = ('/diagnostics', f'/{NODE}/shadow', f'/{NODE}/terrain', *SEEN)
+"""Once a second; where other models answer the steps, too; where the ground is new; by a rate."""
 EVERY_STEP = dict.fromkeys(
     (f'publish_rate.{name}' for name in ('joint_states', 'odom', 'imu', 'wrenches')), 1000.0
 )

@@ -141,6 +141,7 @@ def test_truth_that_nobody_listens_to_is_not_sent(sim):
     for topic in (
         'foot_contacts_stamped',
         'height_scan',
+        'scan',
         'points',
         'depth/image',
         'depth/camera_info',
