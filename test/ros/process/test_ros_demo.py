@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
-from ros_session import published_topics
+from ros_session import SEEN, published_topics
 
 from contact_sim import load_robot
 from contact_sim.view._saved import NAMES
@@ -57,7 +57,8 @@ def test_the_demo_writes_what_it_found(finished):
     assert 0.0 <= result['foot_drift_m'] < 5e-2
     assert 0.0 <= result['penetration_m'] < 1e-6
     feet = tuple(foot.name for foot in GO1.feet)
-    topics = {topic.lstrip('/') for topic in published_topics(feet)} | {'joint_commands'}
+    topics = {topic.lstrip('/') for topic in published_topics(feet).keys() - SEEN}
+    topics.add('joint_commands')
     # silent without shadow models, sent where somebody listens, said once before anybody watches
     topics -= {'contact_sim/shadow', 'contact_sim/solver_diagnostics', 'contact_sim/terrain'}
     topics -= {'foot_contacts_stamped'}  # only while somebody subscribes
