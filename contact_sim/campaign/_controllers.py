@@ -57,8 +57,8 @@ class Controller(Protocol):
     """Controller of one robot in one simulation.
 
     Besides, `ground` is assigned the ground where it exists, at every `reset`; `velocity` of shape
-    (3,) is assigned where it exists: forward and sideways speed [m/s]
-    and turning rate [rad/s]; a trial starts at the joint positions `start_pose` [rad], shape
+    (3,) is assigned where it exists: forward and sideways speed [m/s] and turning rate [rad/s]; a
+    trial starts at the joint positions `start_pose` [rad], shape
     (n_joints,), where they exist, and else in the standing pose; and `batch(time, q, v)`, where it
     exists, is a `BatchController`: it controls many worlds at once, row by row the same ones in
     every call, each as `effort` does to the bit.

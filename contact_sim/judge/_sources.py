@@ -323,24 +323,7 @@ def from_mcap(
     if not robot.floating_base:
         raise InvalidInput(f'robot {robot.name!r}: reading a bag needs a floating base')
     ground = as_terrain(terrain)
-    topics = _bag(Path(path))
-    truth = absolute(GROUND_TRUTH)
-    joints = topics.get(f'{truth}joint_states') or topics.get('/joint_states', {})
-    odometry = topics.get('/odom', {})
-    for name, messages in (('/odom', odometry), ('/joint_states', joints)):
-        if not messages:
-            raise InvalidInput(f'{path}: no topic {name}; it has {", ".join(sorted(topics))}')
-    wrenches = [_wrenches(topics, foot.name) for foot in robot.feet]
-    single = all(wrenches) and all(len(foot.points) == 1 for foot in robot.feet)
-    common = set(odometry) & set(joints)
-    for messages in wrenches if single else ():
-        common &= set(messages)
-    stamps = sorted(common)
-    if len(stamps) < 2:
-        raise InvalidInput(
-            f'{path}: {len(stamps)} stamps that all topics have, expected at least 2; export with '
-            'a message per step'
-        )
+    odometry, joints, wrenches, stamps = _complete(robot, path)
     own, world = next(iter(joints.values())).name, odometry[stamps[0]].header.frame_id
     missing = [name for name in robot.joint_names if name not in own]
     if missing:
@@ -352,7 +335,7 @@ def from_mcap(
     n, nc = len(stamps) - 1, len(robot.contact_points)
     points, normals, distance = (np.array(column) for column in zip(*gaps, strict=True))
     force = None
-    if single:
+    if wrenches is not None:
         after = [(t, q) for t, (q, _) in zip(stamps[1:], states[1:], strict=True)]
         force = _bag_forces(robot, wrenches, after, world, feet)
     time = 1e-9 * np.array(stamps)
@@ -372,6 +355,30 @@ def from_mcap(
         force=force, friction=np.full((n, nc), friction), robot=robot.name,
         source=Path(path).name, notes=tuple(notes),
     )  # fmt: skip
+
+
+def _complete(robot: RobotModel, path: str | Path) -> tuple[Any, Any, list[Any] | None, list[int]]:
+    """Return odometry, joint states and wrenches of the feet by stamp, and the stamps of all.
+
+    None for the wrenches where one is missing, or a foot has several contact points.
+    """
+    topics = _bag(Path(path))
+    truth = absolute(GROUND_TRUTH)
+    joints = topics.get(f'{truth}joint_states') or topics.get('/joint_states', {})
+    odometry = topics.get('/odom', {})
+    for name, messages in (('/odom', odometry), ('/joint_states', joints)):
+        if not messages:
+            raise InvalidInput(f'{path}: no topic {name}; it has {", ".join(sorted(topics))}')
+    wrenches: list[Any] | None = [_wrenches(topics, foot.name) for foot in robot.feet]
+    if not (all(wrenches or ()) and all(len(foot.points) == 1 for foot in robot.feet)):
+        wrenches = None
+    stamps = sorted(set(odometry).intersection(joints, *(wrenches or ())))
+    if len(stamps) < 2:
+        raise InvalidInput(
+            f'{path}: {len(stamps)} stamps that all topics have, expected at least 2; export with '
+            'a message per step'
+        )
+    return odometry, joints, wrenches, stamps
 
 
 class FeetOnGround:

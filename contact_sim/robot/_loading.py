@@ -43,6 +43,11 @@ from contact_sim.robot._urdf import (
     read_srdf,
 )
 
+NO_FEET = (
+    'no feet are known, only other links touch the ground; name their links (feet). '
+    'python -m contact_sim.inspect tells which they may be'
+)
+
 
 @named_keywords
 def load_robot(
@@ -120,16 +125,10 @@ def load_robot(
     semantics = Semantics() if srdf is None else read_srdf(srdf)
     if feet is not None:
         feet = _links_of_feet(feet, extras.stands_for)
-    elif entry.urdf:
-        feet = entry.feet
     else:
-        feet = semantics.end_effectors or extras.feet
-        if not feet and has_floating_base(model):
-            warnings.warn(
-                f'{place}: no feet are known, only other links touch the ground; name their links '
-                '(feet). python -m contact_sim.inspect tells which they may be',
-                stacklevel=3,
-            )
+        feet = entry.feet if entry.urdf else semantics.end_effectors or extras.feet
+        if not (entry.urdf or feet) and has_floating_base(model):
+            warnings.warn(f'{place}: {NO_FEET}', stacklevel=3)
     contact_points, notes = _contact_points(model, urdf, package_dirs, feet, entry, place)
     if actuated_joints is None:  # of some systems in the catalogue none is driven
         driven = entry.actuated_joints
@@ -142,11 +141,11 @@ def load_robot(
     references, more_notes = reference_poses(
         model, described_poses, poses, contact_points, limits, constraints
     )
-    collisions, left_out = NO_COLLISIONS, tuple[str, ...]()
     if entry.solids:
         collisions = Collisions(entry.solids, grounded=tuple(solid.name for solid in entry.solids))
-    elif body_contacts:
-        standing = references.get(STANDING, pin.neutral(model))
+        left_out: tuple[str, ...] = ()
+    else:
+        standing = references.get(STANDING, pin.neutral(model)) if body_contacts else None
         collisions, left_out = _on_ground(
             model, description.text, package_dirs, contact_points, standing
         )
@@ -224,9 +223,14 @@ def _on_ground(
     description: str,
     package_dirs: tuple[str, ...],
     feet: tuple[ContactPoint, ...],
-    standing: Array,
+    standing: Array | None,
 ) -> tuple[Collisions, tuple[str, ...]]:
-    """Return the solids that the ground may touch by default, and notes on what it may not."""
+    """Return the solids that the ground may touch by default, and notes on what it may not.
+
+    None without a pose.
+    """
+    if standing is None:
+        return NO_COLLISIONS, ()
     try:
         solids = solids_of(model, description, package_dirs, feet)
     except RobotDescriptionError as error:

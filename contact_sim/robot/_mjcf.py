@@ -33,6 +33,7 @@ from contact_sim.robot._urdf import (
     Description,
     Extras,
     JointValues,
+    add_joint,
     origin_attributes,
     parse_xml,
 )
@@ -337,15 +338,8 @@ class _Translation:
     def _fixed(self, parent: str, child: str, at: pin.SE3) -> Element:
         """Add a link without mass that is fixed to another one."""
         link = self._empty_link(child)
-        self._joint(self._unused('joint', f'{child}_fixed'), 'fixed', parent, child, at)
+        add_joint(self.root, self._unused('joint', f'{child}_fixed'), 'fixed', parent, child, at)
         return link
-
-    def _joint(self, name: str, kind: str, parent: str, child: str, at: pin.SE3) -> Element:
-        joint = SubElement(self.root, 'joint', name=name, type=kind)
-        SubElement(joint, 'origin', origin_attributes(at))
-        SubElement(joint, 'parent', link=parent)
-        SubElement(joint, 'child', link=child)
-        return joint
 
     def _unused(self, kind: str, wanted: str) -> str:
         name = _unused(wanted, self.taken[kind])
@@ -377,7 +371,7 @@ class _Translation:
             self._moving_joint(joint, above, below, at, axis)
             above, at = below, pin.SE3(np.eye(3), -anchor)
         if above != name:
-            self._joint(self._unused('joint', f'{name}_fixed'), 'fixed', above, name, at)
+            add_joint(self.root, self._unused('joint', f'{name}_fixed'), 'fixed', above, name, at)
 
     def _before_motion(self, joint: int, axis: Array) -> pin.SE3:
         """Return the motion of a joint from its position 0 to `ref`, backwards."""
@@ -396,7 +390,7 @@ class _Translation:
             int(kinds.mjJNT_HINGE): 'revolute', int(kinds.mjJNT_SLIDE): 'prismatic',
             int(kinds.mjJNT_BALL): 'spherical',
         }[int(model.jnt_type[joint])]  # fmt: skip
-        element = self._joint(name, kind, above, below, at)
+        element = add_joint(self.root, name, kind, above, below, at)
         self.joint_elements[joint] = element
         dof = int(model.jnt_dofadr[joint])
         numbers = {

@@ -25,6 +25,7 @@ from contact_sim.errors import RobotDescriptionError, shown
 from contact_sim.robot._urdf import (
     Description,
     Extras,
+    add_joint,
     origin_attributes,
     parse_number,
     parse_xml,
@@ -293,7 +294,7 @@ class _Model:
         beside = below.inverse() * own  # the joint in the axes of its child
         at, reached = above.inverse() * below, parent
         if kind == 'fixed':
-            self._moving(name, 'fixed', parent, child, at)
+            add_joint(self.root, name, 'fixed', parent, child, at)
             return
         anchor = pin.SE3(np.eye(3), beside.translation)
         axes: list[Element | None] = [None if kind == 'spherical' else joint.find('axis')]
@@ -306,15 +307,15 @@ class _Model:
             if not last:
                 SubElement(self.root, 'link', name=link)
             called = name if k == 0 else f'{name}_2'
-            element = self._moving(called, kind, reached, link, at * anchor if k == 0 else
-                                   pin.SE3.Identity())  # fmt: skip
+            place = at * anchor if k == 0 else pin.SE3.Identity()
+            element = add_joint(self.root, called, kind, reached, link, place)
             if axis is not None:
                 self._axis(element, axis, joint, below.rotation.T)
             elif kind != 'spherical':
                 raise RobotDescriptionError(f'{where}: no <axis>')
             reached = link
         if reached != child:
-            self._moving(f'{name}_fixed', 'fixed', reached, child, anchor.inverse())
+            add_joint(self.root, f'{name}_fixed', 'fixed', reached, child, anchor.inverse())
 
     def _kind(self, joint: Element) -> str:
         kind = joint.get('type', '')
@@ -324,13 +325,6 @@ class _Model:
                 f'expected one of {", ".join(KINDS)}'
             )
         return KINDS[kind]
-
-    def _moving(self, name: str, kind: str, parent: str, child: str, at: pin.SE3) -> Element:
-        joint = SubElement(self.root, 'joint', name=name, type=kind)
-        SubElement(joint, 'origin', origin_attributes(at))
-        SubElement(joint, 'parent', link=parent)
-        SubElement(joint, 'child', link=child)
-        return joint
 
     def _axis(self, element: Element, axis: Element, joint: Element, to_child: Array) -> None:
         """Write axis, limits and friction of a joint; directions in the axes of its child."""
@@ -415,7 +409,7 @@ class _Model:
             return
         at = self._at(carrier, where).inverse() * self._at(name, where)
         SubElement(self.root, 'link', name=name)
-        self._moving(f'{name}_fixed', 'fixed', carrier, name, at)
+        add_joint(self.root, f'{name}_fixed', 'fixed', carrier, name, at)
 
     def _note(self, what: str, name: str) -> None:
         listed = self.noted.setdefault(what, [])

@@ -277,16 +277,7 @@ def joined(
         InvalidInput: no robots, a name or a place that cannot be used.
         UnknownName: a place of no robot.
     """
-    places = {} if places is None else places
-    unknown = sorted(set(places) - set(robots))
-    if not robots:
-        raise InvalidInput('joined: expected at least one robot')
-    if unknown:
-        raise UnknownName('joined robot in places', unknown[0], robots)
-    parts = tuple(
-        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0))))  # type: ignore[arg-type]
-        for key, robot in robots.items()
-    )
+    parts = _parts(robots, {} if places is None else places)
     model = pin.Model()
     for part in parts:  # a floating base is placed by its q
         at = pin.SE3.Identity() if part.robot.floating_base else part.placement
@@ -325,6 +316,21 @@ def joined(
             for one in part.robot.constraints
         ),
         parts=parts,
+    )
+
+
+def _parts(
+    robots: Mapping[str, RobotModel], places: Mapping[str, Sequence[float]]
+) -> tuple[Part, ...]:
+    """Return the robots at their places."""
+    unknown = sorted(set(places) - set(robots))
+    if not robots:
+        raise InvalidInput('joined: expected at least one robot')
+    if unknown:
+        raise UnknownName('joined robot in places', unknown[0], robots)
+    return tuple(
+        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0))))  # type: ignore[arg-type]
+        for key, robot in robots.items()
     )
 
 

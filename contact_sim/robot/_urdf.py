@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, SubElement
 
 import coal
 import numpy as np
@@ -549,6 +549,17 @@ def _placement(element: Element, where: str) -> pin.SE3:
     w = cr * cp * cy + sr * sp * sy
     norm = math.sqrt(x * x + y * y + z * z + w * w)
     return pin.SE3(pin.Quaternion(w / norm, x / norm, y / norm, z / norm).matrix(), translation)
+
+
+def add_joint(
+    robot: Element, name: str, kind: str, parent: str, child: str, placement: pin.SE3
+) -> Element:
+    """Add a <joint> without an axis to a <robot>; return it."""
+    joint = SubElement(robot, 'joint', name=name, type=kind)
+    SubElement(joint, 'origin', origin_attributes(placement))
+    SubElement(joint, 'parent', link=parent)
+    SubElement(joint, 'child', link=child)
+    return joint
 
 
 def origin_attributes(placement: pin.SE3) -> dict[str, str]:

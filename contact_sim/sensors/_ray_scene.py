@@ -59,7 +59,7 @@ class RayScene:
     Args:
         robot: whose links are seen.
         terrain: the ground, as `Simulator` takes it.
-        hidden: names of links that are not seen; None: no link is.
+        hidden: names of links that are not seen; None: all of them.
 
     Raises:
         InvalidInput: triangles to see, and no ray tracer installed.

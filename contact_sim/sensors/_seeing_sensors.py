@@ -6,6 +6,7 @@ The height scan needs only the ground. Ranges and depths are cast by `RayScene` 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ import pinocchio as pin
 
 from contact_sim._types import Array, Indices
 from contact_sim._validation import checked, count, number_within, positive
-from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
+from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.errors import InvalidInput, of_type, one_line
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot._model import RobotModel
@@ -27,6 +28,7 @@ from contact_sim.sensors._sensor import (
     Frames,
     Sensor,
     Stream,
+    Values,
     latency,
     resolution,
     sensor_frame,
@@ -57,19 +59,41 @@ class RangeSensing(Parameters):
     latency: int = latency('a sample')
 
 
-def _measured(
-    truth: Array, step: int, streams: tuple[Stream, Stream], sensing: RangeSensing
-) -> Array:
-    """Return distances with noise, rounded; rays that drop out return inf, as those that miss."""
-    of_noise, of_dropout = streams
-    values = with_errors(truth, step, of_noise, sensing.noise, sensing.resolution)
-    if sensing.dropout > 0.0:
-        values = np.where(of_dropout.uniform(step, values.shape) < sensing.dropout, np.inf, values)
-    return values
+@dataclass(frozen=True, eq=False)
+class _SeeingSensor(Sensor[Values]):
+    """A sensor on a frame of a robot that sees the ground."""
 
+    robot: RobotModel
+    terrain: TerrainLike
+    """The ground, as `Simulator` takes it."""
+    frame: str = ''
+    """Name of the frame; '' is the root body itself."""
+    sensing: RangeSensing = RangeSensing()
+    seed: int = 0
+    """Which noise is drawn, at least 0."""
 
-def _streams(seed: int, name: str) -> tuple[Stream, Stream]:
-    return Stream(seed, f'{name}/noise'), Stream(seed, f'{name}/dropout')
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, 'terrain', as_terrain(self.terrain))
+        _ = self._frames  # refuses a frame that does not exist
+
+    @cached_property
+    def _frames(self) -> Frames:
+        return Frames(self.robot, [sensor_frame(self.robot, self.frame)])
+
+    @cached_property
+    def _streams(self) -> tuple[Stream, Stream]:
+        name = f'{type(self).__name__}/{self.frame or self.robot.base_frame}'
+        return Stream(self.seed, f'{name}/noise'), Stream(self.seed, f'{name}/dropout')
+
+    def _measured(self, truth: Array, step: int) -> Array:
+        """Return distances with noise, rounded; rays that drop out return inf, as if they miss."""
+        (of_noise, of_dropout), sensing = self._streams, self.sensing
+        values = with_errors(truth, step, of_noise, sensing.noise, sensing.resolution)
+        if sensing.dropout > 0.0:
+            lost = of_dropout.uniform(step, values.shape) < sensing.dropout
+            values = np.where(lost, np.inf, values)
+        return values
 
 
 # --- Height scan
@@ -90,7 +114,7 @@ class HeightScanValues:
 
 
 @dataclass(frozen=True, eq=False)
-class HeightScan(Sensor[HeightScanValues]):
+class HeightScan(_SeeingSensor[HeightScanValues]):
     """How far the ground is below a frame at the points of a grid around it.
 
     The grid is level and turns with the frame about the vertical, as in legged_gym and Isaac Lab.
@@ -100,33 +124,11 @@ class HeightScan(Sensor[HeightScanValues]):
         UnknownName: a frame that the robot does not have.
     """
 
-    robot: RobotModel
-    terrain: TerrainLike
-    """The ground, as `Simulator` takes it."""
-    frame: str = ''
-    """Name of the frame; '' is the root body itself."""
     grid: ScanGrid = DEFAULT_GRID
-    sensing: RangeSensing = RangeSensing()
-    seed: int = 0
-    """Which noise is drawn, at least 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         of_type('HeightScan.grid', self.grid, ScanGrid)
-        object.__setattr__(self, 'terrain', as_terrain(self.terrain))
-        _ = self._frames  # refuses a frame that does not exist
-
-    @cached_property
-    def _frames(self) -> Frames:
-        return Frames(self.robot, [sensor_frame(self.robot, self.frame)])
-
-    @property
-    def _ground(self) -> Terrain:
-        return as_terrain(self.terrain)  # which it is
-
-    @cached_property
-    def _of_noise(self) -> tuple[Stream, Stream]:
-        return _streams(self.seed, f'height_scan/{self.frame or self.robot.base_frame}')
 
     @cached_property
     def variance(self) -> Mapping[str, Array]:
@@ -140,7 +142,7 @@ class HeightScan(Sensor[HeightScanValues]):
         (placement,) = self._frames.placements(report.q)
         heading = math.atan2(placement.rotation[1, 0], placement.rotation[0, 0])
         place = placement.translation[None]
-        below = self.grid.below(self._ground, place, [heading])[0]
+        below = self.grid.below(as_terrain(self.terrain), place, [heading])[0]
         points = self.grid.around(place, [heading])[0]
         with np.errstate(invalid='ignore'):
             height = np.where(np.isinf(below), np.nan, place[0, 2] - below)
@@ -149,7 +151,7 @@ class HeightScan(Sensor[HeightScanValues]):
     def measure(self, sample: Report) -> HeightScanValues:
         """Return the measured values of a step."""
         true = self.truth(sample)
-        below = _measured(true.below, step_number(sample), self._of_noise, self.sensing)
+        below = self._measured(true.below, step_number(sample))
         return HeightScanValues(true.points, below)
 
     __repr__ = one_line
@@ -186,19 +188,11 @@ class RangeValues:
 
 
 @dataclass(frozen=True, eq=False)
-class _RaySensor(Sensor[RangeValues]):
+class _RaySensor(_SeeingSensor[RangeValues]):
     """Rays from a frame of the robot, and what they meet."""
 
-    robot: RobotModel
-    terrain: TerrainLike
-    """The ground, as `Simulator` takes it."""
-    frame: str = ''
-    """Name of the frame; '' is the root body itself."""
     hidden: tuple[str, ...] | None = None
     """Links that are not seen; None: those that move with the frame, as its own housing."""
-    sensing: RangeSensing = RangeSensing()
-    seed: int = 0
-    """Which noise is drawn, at least 0."""
     least: float = 0.0
     """Distance below which it sees nothing [m]."""
     most: float = 30.0
@@ -207,23 +201,20 @@ class _RaySensor(Sensor[RangeValues]):
     def __post_init__(self) -> None:
         super().__post_init__()
         kind = type(self).__name__
-        object.__setattr__(self, 'terrain', as_terrain(self.terrain))
-        if (
-            not 0.0
-            <= number_within(f'{kind}.least', self.least, LONGEST_RAY)
-            < positive(f'{kind}.most', self.most, 'm')
-        ):
+        positive(f'{kind}.most', self.most, 'm')
+        for name in ('least', 'most'):
+            number_within(f'{kind}.{name}', getattr(self, name), LONGEST_RAY)
+        if not 0.0 <= self.least < self.most:
             raise InvalidInput(
                 f'{kind}: least = {self.least:g} m, most = {self.most:g} m: expected '
                 '0 <= least < most'
             )
-        number_within(f'{kind}.most', self.most, LONGEST_RAY)
         checked_links(self.robot, self.hidden or ())
-        _ = self._frames  # refuses a frame that does not exist
 
-    @cached_property
-    def _frames(self) -> Frames:
-        return Frames(self.robot, [sensor_frame(self.robot, self.frame)])
+    @property
+    @abstractmethod
+    def directions(self) -> Array:
+        """Unit vectors of the rays in the axes of the frame, shape (..., 3)."""
 
     @cached_property
     def _scene(self) -> RayScene:
@@ -238,21 +229,10 @@ class _RaySensor(Sensor[RangeValues]):
         return RayScene(self.robot, self.terrain, hidden)
 
     @cached_property
-    def _of_noise(self) -> tuple[Stream, Stream]:
-        kind = type(self).__name__.lower()
-        return _streams(self.seed, f'{kind}/{self.frame or self.robot.base_frame}')
-
-    @cached_property
-    def directions(self) -> Array:
-        """Unit vectors of the rays in the axes of the frame, shape (..., 3)."""
-        raise NotImplementedError
-
-    @cached_property
     def variance(self) -> Mapping[str, Array]:
         """Variance of `ranges`."""
         sensing = self.sensing
-        shape = self.directions.shape[:-1]
-        return {'ranges': variance(shape, sensing.noise, sensing.resolution)}
+        return {'ranges': variance(self.directions.shape[:-1], sensing.noise, sensing.resolution)}
 
     @checked
     def truth(self, report: Report) -> RangeValues:
@@ -271,7 +251,7 @@ class _RaySensor(Sensor[RangeValues]):
     def measure(self, sample: Report) -> RangeValues:
         """Return the measured values of a step."""
         true = self.truth(sample)
-        ranges = _measured(true.ranges, step_number(sample), self._of_noise, self.sensing)
+        ranges = self._measured(true.ranges, step_number(sample))
         return self._values(ranges, true.met, true.names)
 
 

@@ -124,8 +124,8 @@ class ScanGrid:
             headings: angles of their x axes about the vertical [rad], shape (m,).
 
         Returns:
-            Height of the frame minus that of the ground at each point, shape (m, n). Under a bridge
-            or a roof that is negative, as the highest ground counts.
+            Height of the frame minus that of the ground at each point, shape (m, n). Under a
+            bridge or a roof that is negative, as the highest ground counts.
 
         Raises:
             InvalidInput: places or headings of other shapes, or not finite; as many grounds as

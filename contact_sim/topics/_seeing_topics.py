@@ -130,16 +130,17 @@ def seeing_sensors(
     errors = [settings[f'sensors.{name}'] for name in SeeingSensors._fields]
     grid = ScanGrid((scan.x_size, scan.y_size), scan.resolution, fastest=scan.fastest)
     return SeeingSensors(
-        HeightScan(robot, terrain, scan.frame_id, grid, errors[0], seed),
+        HeightScan(robot, terrain, scan.frame_id, errors[0], seed, grid),
         Lidar(
-            robot, terrain, lidar.frame_id, None, errors[1], seed,
-            lidar.range_min, lidar.range_max, lidar.rings,
-            (lidar.elevation_min, lidar.elevation_max), lidar.columns,
-            (lidar.azimuth_min, lidar.azimuth_max),
+            robot, terrain, lidar.frame_id, errors[1], seed,
+            least=lidar.range_min, most=lidar.range_max, rings=lidar.rings, columns=lidar.columns,
+            elevation=(lidar.elevation_min, lidar.elevation_max),
+            azimuth=(lidar.azimuth_min, lidar.azimuth_max),
         ),
         DepthCamera(
-            robot, terrain, camera.frame_id, None, errors[2], seed, camera.range_min,
-            camera.range_max, camera.width, camera.height, camera.angle_of_view,
+            robot, terrain, camera.frame_id, errors[2], seed,
+            least=camera.range_min, most=camera.range_max, width=camera.width,
+            height=camera.height, angle_of_view=camera.angle_of_view,
         ),
     )  # fmt: skip
 

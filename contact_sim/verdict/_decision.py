@@ -660,21 +660,7 @@ def _contact_law(
         word = 'works' if works_there else 'fails'
         return Verdict('cannot_tell', f'It {word} so far under {" and ".join(suspects)} only.',
                        why=why, evidence=evidence)  # fmt: skip
-    names, what = ' and '.join(suspects), ARTEFACTS.get(residual, ('', ''))
-    each = 'which' if len(suspects) == 1 else 'each of which'
-    does = f', {each} {what[1]}' if residual else ''
-    where = _first_broken(table, suspects, residual)
-    if works_there:
-        statement = (
-            f'It works ONLY BECAUSE OF AN ARTEFACT: it works under {names}{does}, and fails under '
-            f'the exact laws.{where}'
-        )
-    else:
-        before = f'It works in the stated case under {table.every_law}. With {case} it fails'
-        statement = (
-            f'{"It fails" if case == STATED else before} only under {names}{does}; under the '
-            f'exact laws it works.{where}'
-        )
+    statement = _of_the_law(table, suspects, residual, works_there, case)
     reasons = [
         f'{law}: {MAY_BREAK[law_of(law)][residual]}.'
         for law in suspects if residual in MAY_BREAK.get(law_of(law), {})
@@ -693,6 +679,26 @@ def _contact_law(
         residual=residual, artefact=works_there, quantity=quantity, evidence=evidence,
         notes=tuple(reasons),
     )  # fmt: skip
+
+
+def _of_the_law(
+    table: Table, suspects: Sequence[str], residual: str, works_there: bool, case: str
+) -> str:
+    """Return the sentence that names the laws under which it ends otherwise."""
+    names, what = ' and '.join(suspects), ARTEFACTS.get(residual, ('', ''))
+    each = 'which' if len(suspects) == 1 else 'each of which'
+    does = f', {each} {what[1]}' if residual else ''
+    where = _first_broken(table, suspects, residual)
+    if works_there:
+        return (
+            f'It works ONLY BECAUSE OF AN ARTEFACT: it works under {names}{does}, and fails under '
+            f'the exact laws.{where}'
+        )
+    before = f'It works in the stated case under {table.every_law}. With {case} it fails'
+    return (
+        f'{"It fails" if case == STATED else before} only under {names}{does}; under the '
+        f'exact laws it works.{where}'
+    )
 
 
 def _residual(

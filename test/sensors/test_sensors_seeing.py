@@ -97,7 +97,7 @@ def test_the_sensor_and_worlds_see_the_same_from_any_frame(go1):
     for frame in ('', 'FL_foot'):
         scan = worlds.height_scan(grid, frame)
         for i, ground in enumerate(grounds):
-            values = HeightScan(go1, ground, frame, grid).truth(worlds.report(i))
+            values = HeightScan(go1, ground, frame, grid=grid).truth(worlds.report(i))
             np.testing.assert_allclose(values.below, scan[i], rtol=0.0, atol=1e-14)
             data = go1.pinocchio_model.createData()
             pin.framesForwardKinematics(go1.pinocchio_model, data, worlds.q[i])

@@ -91,6 +91,13 @@ class ControllerNode(Node, ABC):
             message.velocity = speed.tolist()
         return message
 
+    def efforts(self, effort: Array) -> JointState:
+        """Return a command of joint efforts; none at all, with a warning, if one is not finite."""
+        if not np.isfinite(effort).all():
+            self.get_logger().warning('no efforts for this state', throttle_duration_sec=1.0)
+            effort = np.zeros(self.robot.n_joints)
+        return self.joints(effort)
+
     def _on_odom(self, message: bytes) -> None:
         self._odom = odometry_values(message)
         self._on_either()

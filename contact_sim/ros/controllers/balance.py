@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 
-import numpy as np
 from sensor_msgs.msg import JointState
 
 from contact_sim._command_line import ros_help
@@ -35,11 +34,7 @@ class BalanceController(ControllerNode):
 
     def command(self, time: float, q: Array, v: Array) -> JointState:
         """Return efforts; none at all where they would not be finite."""
-        effort = self._balance.effort(time, q, v)
-        if not np.isfinite(effort).all():
-            self.get_logger().warning('no efforts for this state', throttle_duration_sec=1.0)
-            effort = np.zeros(self.robot.n_joints)
-        return self.joints(effort)
+        return self.efforts(self._balance.effort(time, q, v))
 
 
 def main(args: list[str] | None = None) -> int:

@@ -153,7 +153,7 @@ class PolicyController(ControllerNode):
             self.get_logger().warning(text, throttle_duration_sec=1.0)
             return self.joints(np.zeros(self.robot.n_joints))
         if self._own_gains:
-            return self.joints(self._policy.effort(time, q, v))
+            return self.efforts(self._policy.effort(time, q, v))
         target = self._policy.command(time, q, v)
         return self.joints(target.effort, target.position, target.velocity)
 

@@ -44,10 +44,7 @@ class TrotController(ControllerNode):
             effort = self._trot.effort(time, q, v)
         except SingularLegs:
             effort = np.full(self.robot.n_joints, np.nan)
-        if not np.isfinite(effort).all():
-            self.get_logger().warning('no efforts for this state', throttle_duration_sec=1.0)
-            effort = np.zeros(self.robot.n_joints)
-        return self.joints(effort)
+        return self.efforts(effort)
 
 
 def main(args: list[str] | None = None) -> int:
