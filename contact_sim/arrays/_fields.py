@@ -90,6 +90,8 @@ class Sizes:
 
     n_moments: int = 0
     """Contacts that transmit moments, three interval rows each: all with the ground, or none."""
+    n_springs: int = 0
+    """Joints with a spring."""
     n_constraints: int = 0
     """Bilateral constraints."""
     nb: int = 0
@@ -160,7 +162,9 @@ class Sizes:
             'law_vectors': (SCRATCH_VECTORS, rows),
             # constants of robot, ground and model
             'placement': (bodies, 13), 'body': (bodies, 10), 'armature': (nv,), 'damping': (nv,),
-            'total_mass': (1,), 'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),
+            'joint_stiffness': (self.n_springs,), 'joint_rest': (self.n_springs,),
+            'implicit_springs': (1,), 'total_mass': (1,),
+            'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),
             'terrain': (TERRAIN_DATA,), 'restitution': (nc,), 'stabilisation': (2,),
             'default_friction': (nc,), 'default_restitution': (nc,),
             'inverse_weight': (rows,), 'interval_lower': (ns,), 'interval_upper': (ns,),
@@ -217,6 +221,7 @@ class Sizes:
             'carriers': (self.n_carriers * CARRIER_NUMBERS,),
             'limit_q': (self.n_limits,),
             'limit_other_q': (self.n_limits,),
+            'spring_q': (self.n_springs,), 'spring_v': (self.n_springs,),
             'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,
             'bilateral': (4,), 'bilateral_order': (2 * self.nb,), 'bilateral_owner': (self.nb,),
             'bilateral_indices': (self.n_constraints * CONSTRAINT_INDICES,),

@@ -115,12 +115,15 @@ class LawSettings:
     damping_inertia: float
     """Damping inertia over the diagonal of M [-], of todorov in its form of 2014."""
     freezes_rolling: bool
+    implicit_springs: bool
+    """Whether joint springs act at the end of the step; MuJoCo's act at its start."""
 
     def write(self, workspace: Workspace) -> None:
         """Write these settings into a workspace."""
         workspace.reach[:] = self.reach
         workspace.law[:] = 0.0
         workspace.damping_inertia[0] = self.damping_inertia
+        workspace.implicit_springs[0] = self.implicit_springs
         workspace.law[: len(self.numbers)] = self.numbers
         workspace.options[0] = self.has_memory * HAS_MEMORY
         workspace.options[0] |= (not self.restitutes) * NO_RESTITUTION
@@ -139,6 +142,8 @@ class TimeSteppingModel(ABC):
     """Gap within which every contact takes part in the problem [m]."""
     damping_inertia: float = 0.0
     """Damping inertia over the diagonal of M [-]."""
+    implicit_springs: bool = True
+    """Whether joint springs act at the end of the step."""
     restitutes: ClassVar[bool] = True
     """False for a law whose impacts are plastic."""
     freezes_rolling: ClassVar[bool] = False
@@ -159,7 +164,7 @@ class TimeSteppingModel(ABC):
         """Return the settings of the law that the common stages read."""
         return LawSettings(
             (*self.reach(h), self.margin), self.law_numbers(), self.has_memory, self.restitutes,
-            self.damping_inertia, self.freezes_rolling,
+            self.damping_inertia, self.freezes_rolling, self.implicit_springs,
         )  # fmt: skip
 
     def bind(self, workspace: Workspace) -> Stepper:

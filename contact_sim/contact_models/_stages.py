@@ -31,6 +31,7 @@ from contact_sim.collision._detection import contact_rows as fill_contact_rows
 from contact_sim.collision._detection import detect
 from contact_sim.contact_models._energy_guard import SEQUENCE_STATUS, guard_energy, start_guard
 from contact_sim.dynamics._forces import (
+    add_joint_springs,
     add_wrench,
     fill_effort,
     fill_free_velocity,
@@ -313,12 +314,18 @@ def free_motion(data):
     factor = matrix(data, f.FACTOR)
     M, v_free = matrix(data, f.MASS_MATRIX), vector(data, f.V_FREE)
     share, tau = vector(data, f.DAMPING_INERTIA)[0], vector(data, f.TAU)
-    # M̂ = M + h D + b diag(M), b of todorov in its form of 2014; M̂ = Lᵀ L
-    implicit_inertia(M, tree[0], damping, h, share, matrix(data, f.INERTIA), factor)
-    factorise(factor, tree)
-    # right-hand side τ − nle − D v, then v_f = v + h M̂⁻¹ (...) + h ω × v_lin of free bases
+    # M̂ = M + h D + h² K + b diag(M), b of todorov in its form of 2014; M̂ = Lᵀ L
+    inertia = matrix(data, f.INERTIA)
+    implicit_inertia(M, tree[0], damping, h, share, inertia, factor)
     for k in range(v.shape[0]):
         v_free[k] = tau[k] - nle[k] - (damping[k] + share * M[k, k]) * v[k]
+    add_joint_springs(
+        vector(data, f.Q_START), v, (integers(data, f.SPRING_Q), integers(data, f.SPRING_V)),
+        (vector(data, f.JOINT_STIFFNESS), vector(data, f.JOINT_REST)), h,
+        h * vector(data, f.IMPLICIT_SPRINGS)[0], inertia, factor, v_free,
+    )  # fmt: skip
+    factorise(factor, tree)
+    # v_f = v + h M̂⁻¹ (τ − nle − D v − K (q + h v − q₀)) + h ω × v_lin of free bases
     fill_free_velocity(
         v, factor, tree, integers(data, f.FREE_FLYER_V), h, vector(data, f.TRANSPORT), v_free
     )

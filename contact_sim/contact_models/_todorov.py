@@ -360,6 +360,7 @@ class Todorov(TimeSteppingModel):
         form_2014 = self.parameters.form == '2014'
         self.margin = np.inf if form_2014 else 0.0  # that of 2014 acts at any distance
         self.damping_inertia = self.parameters.damping_inertia if form_2014 else 0.0
+        self.implicit_springs = form_2014  # MuJoCo takes them at the start of the step
 
     def reach(self, h: float) -> tuple[float, float]:
         """Return the reach: penetrating contacts, or all contacts in the form of 2014."""

@@ -52,6 +52,7 @@ from contact_sim.control._inverse_dynamics import (
     UNBOUNDED,
     Answer,
     LeggedDynamics,
+    passive_springs,
     symmetric,
 )
 from contact_sim.control._stance import rotation_vector, turned, yaw_of
@@ -127,6 +128,10 @@ def _corners(places: Array) -> list[int]:
     return corners
 
 
+LIGHT = 1e-4
+"""Inertia of a free passive motion, over that of the robot as a whole, that is neglected."""
+
+
 def cannot_balance(robot: RobotModel, pose: str = STANDING) -> str:
     """Return why no controller can keep a robot standing in a pose without steps, or ''.
 
@@ -143,8 +148,13 @@ def cannot_balance(robot: RobotModel, pose: str = STANDING) -> str:
         return 'no joint is driven'
     if len(robot.loops):
         q = robot.reference_configuration(pose)
-        if not robot.loops.leave_free(q, robot.joint_velocity_index):
-            return 'joints in closed loops do not follow the driven joints, or these are not free'
+        free = robot.loops.free_motions(q, robot.joint_velocity_index, passive_springs(robot))
+        if free is None:
+            return 'closed loops hold some of its driven joints'
+        M = symmetric(pin.crba(robot.pinocchio_model, robot.pinocchio_model.createData(), q))
+        heaviest = np.einsum('ik,ij,jk->k', free, M, free).max(initial=0.0)
+        if heaviest > LIGHT * M[3:6, 3:6].diagonal().min():
+            return 'joints in closed loops do not follow the driven joints'
     points = standing_points(robot, pose)
     places = places_of(robot, points, robot.reference_configuration(pose))[:, :2]
     inside = polygon_margin(places, polygon_centre(places)) if _has_area(places) else 0.0
@@ -244,6 +254,11 @@ class BalanceTuning:
             )
 
 
+SPRUNG = BalanceTuning(
+    height_rate=0.8, attitude_rate=0.8, posture_rate=0.8, momentum_rate=0.8, foot_rate=4.0
+)
+"""For legs with passive springs, which are taken as rigid: slower than they swing."""
+
 # --- The controller
 
 GRAVITY = 9.81
@@ -267,7 +282,7 @@ class Balance:
             driven are free, or follow driven ones.
         pose: name of the reference pose whose joints, attitude and height are kept.
         friction: μ that it assumes [-].
-        tuning: gains and weights.
+        tuning: gains and weights; None: `BalanceTuning()`, slower on legs with springs (SPRUNG).
 
     Raises:
         InvalidInput: a robot that no controller can balance without steps; says why.
@@ -291,7 +306,8 @@ class Balance:
         tuning: BalanceTuning | None = None,
     ) -> None:
         of_type('robot', robot, RobotModel)
-        self.tuning = t = of_type('tuning', tuning or BalanceTuning(), BalanceTuning)
+        usual = SPRUNG if passive_springs(robot) else BalanceTuning()
+        self.tuning = t = of_type('tuning', tuning or usual, BalanceTuning)
         self.pose = of_type('pose', pose, str)
         why = cannot_balance(robot, pose)
         if why:

@@ -74,7 +74,8 @@ class LeggedDynamics:
     """M ẇ + h = Sᵀ τ + Jᵀ f of a robot on contact points.
 
     Without constraints w is v. Of a robot whose legs can move each foot in all directions, which
-    is the rule without `points`, n_w = 6 + n_joints.
+    is the rule without `points`, n_w = 6 + n_joints. In a robot with closed loops, passive joints
+    with springs are taken as rigid, and other motions that the loops leave free as none.
 
     Args:
         robot: with a floating base; without `points` it has three driven joints per contact point.
@@ -115,7 +116,9 @@ class LeggedDynamics:
         self.n_feet = n = len(points)
         joints = [model.getJointId(point.joint) for point in points]
         self._moved = np.array([moving_dofs(model, joint) for joint in joints])
-        self._free = np.concatenate([np.arange(6), robot.joint_velocity_index])
+        driven = robot.joint_velocity_index
+        self._free = np.concatenate([np.arange(6), driven])
+        self._rigid = passive_springs(robot)
         self._friction = robot.joint_damping.copy(), robot.joint_friction.copy()
         for friction in self._friction:
             friction[self._free] = 0.0  # what motors overcome is theirs
@@ -168,6 +171,8 @@ class LeggedDynamics:
             motion_of_legs(*self.constants, self.scratch, q, v, self.terms)
         else:
             self._update_by_pinocchio(q, v)
+        if self.robot.springs and not len(self.robot.loops):  # in place, as all terms are filled
+            self.nonlinear_effects -= self.robot.spring_effort(q)
 
     def _update_by_pinocchio(self, q: Array, v: Array) -> None:
         """Evaluate everything of a robot with joints that the kernels do not know."""
@@ -189,10 +194,10 @@ class LeggedDynamics:
         if not len(loops):
             return
         # joints that are not driven follow those that are
-        N, n = loops.motion(loops.rows(data), self._free, loops.drift(data, v))
+        N, n = loops.motion(loops.rows(data), self._free, loops.drift(data, v), self._rigid)
         M = symmetric(data.M)
         damping, dry = self._friction
-        passive = damping * v + dry * np.tanh(v / STILL)
+        passive = damping * v + dry * np.tanh(v / STILL) - self.robot.spring_effort(q)
         self._motion = N, n
         self.w = v[self._free]
         self.upper_inertia = np.asfortranarray(N.T @ M @ N)  # as Pinocchio lays M out
@@ -287,6 +292,16 @@ def motion_of_feet(
         sweep = add(vec(twists[i], 0), cross(vec(twists[i], 3), centre))
         turning, transport = cross(vec(rates[i], 3), point), cross(vec(twists[i], 3), sweep)
         put(drift, 3 * i, add(add(vec(rates[i], 0), turning), transport))
+
+
+def passive_springs(robot: RobotModel) -> list[int]:
+    """Return the dofs of joints with springs that are not driven."""
+    model = robot.pinocchio_model
+    return [
+        int(model.joints[model.getJointId(spring.joint)].idx_v)
+        for spring in robot.springs
+        if spring.joint not in robot.joint_names
+    ]
 
 
 def can_move_its_feet(robot: RobotModel) -> bool:

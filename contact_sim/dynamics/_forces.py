@@ -1,10 +1,11 @@
 """Applied forces, actuators, and the free motion over one step.
 
-    M̂ = M + armature + h D,   v_f = v + h M̂⁻¹ (τ − nle − D v) + h (ω × v_lin on free flyers)
+    M̂ = M + armature + h D + h² K
+    v_f = v + h M̂⁻¹ (τ − nle − D v − K (q + h v − q₀)) + h (ω × v_lin on free flyers)
 
-D is the viscous joint damping, taken implicitly. The last term keeps the linear velocity of a
-free-flying base in the world frame (theory 2.0): v_f is expressed in the base axes at the
-start of the step.
+D is the viscous joint damping and K the stiffness of joint springs at rest at q₀, both taken at
+the end of the step. The last term keeps the linear velocity of a free-flying base in the world
+frame (theory 2.0): v_f is expressed in the base axes at the start of the step.
 """
 
 from __future__ import annotations
@@ -159,8 +160,35 @@ def implicit_inertia(M, dof_parent, damping, h, share, inertia, factor):
 
 
 @kernel
+def add_joint_springs(q, v, places, springs, h, ahead, inertia, factor, force):
+    """Add joint springs to M̂, the copy to be factorised and the force: −k (q + a v − q₀).
+
+    `places` are their indices into q and v; `springs` k [N m/rad, N/m] and q₀. a = `ahead` [s] is
+    h where springs act at the end of the step, and 0 at its start: then M̂ is without them.
+    """
+    q_index, v_index = places
+    stiffness, rest = springs
+    for i in range(q_index.shape[0]):
+        k, dof = stiffness[i], v_index[i]
+        inertia[dof, dof] += h * ahead * k
+        factor[dof, dof] = inertia[dof, dof]
+        force[dof] -= k * (q[q_index[i]] + ahead * v[dof] - rest[i])
+
+
+@kernel
+def spring_energy(q, q_index, springs):
+    """Return ½ Σ k (q − q₀)² of joint springs [J], arguments as in `add_joint_springs`."""
+    stiffness, rest = springs
+    energy = 0.0
+    for i in range(q_index.shape[0]):
+        stretch = q[q_index[i]] - rest[i]
+        energy += 0.5 * stiffness[i] * stretch * stretch
+    return energy
+
+
+@kernel
 def fill_free_velocity(v, factor, tree, free_flyer_v, h, transport, v_free):
-    """Fill ω × v_lin of the free flyers and v_f, in place of the force τ − nle − D v."""
+    """Fill ω × v_lin of the free flyers and v_f, in place of the force."""
     solve(factor, tree, v_free)
     transport_acceleration(v, free_flyer_v, transport)
     for k in range(v.shape[0]):

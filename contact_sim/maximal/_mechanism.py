@@ -516,11 +516,12 @@ def _check_joints(robot: RobotModel) -> None:
     for held, without in (
         (robot.constraints, 'with_constraints'),
         ([limit for limit in robot.position_limits if limit.holds], 'with_position_limits'),
+        (robot.springs, 'with_springs'),
     ):
         if held:
             raise InvalidInput(
-                f'{held[0]}: maximal coordinates know neither loops nor joints that are held or '
-                f'follow others: take robot.{without}(())'
+                f'{held[0]}: maximal coordinates know neither loops, nor springs, nor joints that '
+                f'are held or follow others: take robot.{without}(())'
             )
     unknown = tree_of(model).unsupported
     if unknown:

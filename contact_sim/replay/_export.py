@@ -93,7 +93,8 @@ class Columns:
             (['time [s]'], lambda report: np.array([report.time])),
             *_state(robot),
             (per_contact, self._of_contacts),
-            (['energy.kinetic [J]', 'energy.potential [J]'], _energies),
+            (['energy.kinetic [J]', 'energy.potential [J]'],
+             lambda report: _energies(report, robot)),
             (['solver.status [-]', 'solver.iterations [-]', 'solver.residual [-]'],
              lambda report: report.record.solver),
             ([f'residual.{name} [{unit}]' for name, unit in RESIDUALS.items()],
@@ -127,10 +128,12 @@ def _state(robot: RobotModel) -> list[tuple[list[str], Callable[[StepReport], Ar
     ]  # fmt: skip
 
 
-def _energies(report: StepReport) -> Array:
-    """Return kinetic and potential energy [J], U = −g · Σ m c."""
+def _energies(report: StepReport, robot: RobotModel) -> Array:
+    """Return kinetic and potential energy [J], U = −g · Σ m c + ½ Σ k (q − q₀)²."""
     kinetic, *moment = report.record.energy
-    return np.array([kinetic, -report.record.gravity @ moment])
+    return np.array(
+        [kinetic, robot.spring_energy(report.record.q) - report.record.gravity @ moment]
+    )
 
 
 # --- Tables.

@@ -45,7 +45,7 @@ from contact_sim.errors import ContactSimError, InvalidInput, UnknownName, shown
 from contact_sim.robot._actuators import quantities
 from contact_sim.robot._collision_pairs import NO_COLLISIONS, Collisions, Solid
 from contact_sim.robot._contact_points import ContactPoint
-from contact_sim.robot._coordinates import PositionLimit
+from contact_sim.robot._coordinates import JointSpring, PositionLimit
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import JoinedRobots, joined
@@ -341,6 +341,7 @@ def robot_header(robot: RobotModel) -> dict[str, Any]:
             }
             for limit in robot.position_limits
         ],
+        'springs': [dataclasses.asdict(spring) for spring in robot.springs],
         'collisions': dataclasses.asdict(robot.collisions),
         # robots that were joined, each as it is alone
         'parts': [
@@ -447,9 +448,11 @@ def _single_robot(header: Mapping[str, Any]) -> RobotModel:
         )
         for limit in header.get('position_limits', ())
     ]
+    springs = (JointSpring(**spring) for spring in header.get('springs', ()))
     robot = dataclasses.replace(
-        robot, position_limits=tuple(limits), collisions=_collisions_of(header)
-    )
+        robot, position_limits=tuple(limits), collisions=_collisions_of(header),
+        springs=tuple(springs),
+    )  # fmt: skip
     if header.get('actuators') is None:
         return robot
     numbers = {

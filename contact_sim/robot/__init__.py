@@ -6,7 +6,7 @@ from contact_sim.robot._catalogue import default_robot, robots, textbook_systems
 from contact_sim.robot._collision_pairs import Collisions, Solid
 from contact_sim.robot._constraints import ClosedLoops
 from contact_sim.robot._contact_points import Approximation, ContactPoint, Foot
-from contact_sim.robot._coordinates import PositionLimit
+from contact_sim.robot._coordinates import JointSpring, PositionLimit
 from contact_sim.robot._files import mesh_prefixes, share_path, xacro_arguments
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
@@ -29,6 +29,7 @@ __all__ = [
     'Foot',
     'JoinedRobots',
     'JointCommand',
+    'JointSpring',
     'PositionLimit',
     'RobotModel',
     'RobotPart',

@@ -460,18 +460,24 @@ class ClosedLoops:
         return np.concatenate([(own[:, 0] - own[:, 1]).ravel(), turns.ravel(), still])
 
     def motion(
-        self, rows: Array, independent: IndexArray, drift: Array | None = None
+        self,
+        rows: Array,
+        independent: IndexArray,
+        drift: Array | None = None,
+        held: Iterable[int] = (),
     ) -> tuple[Array, Array]:
         """Return N (nv, n), the motion per speed of the dofs `independent`, and n (nv,).
 
-        A base that is not among them does not move.
+        A base that is not among them does not move. Of motions that loops leave free, the others
+        take the least.
 
         Args:
             rows: H, shape (rows, nv).
             independent: dofs, shape (n,).
             drift: Ḣ v, shape (rows,); None: 0.
+            held: dofs that do not move.
         """
-        passive = np.setdiff1d(self._joint_dofs, independent)
+        passive = np.setdiff1d(self._joint_dofs, [*independent, *held])
         motion, rest = np.zeros((self._model.nv, len(independent))), np.zeros(self._model.nv)
         motion[independent, np.arange(len(independent))] = 1.0
         if len(passive):
@@ -480,6 +486,20 @@ class ClosedLoops:
             if drift is not None:
                 rest[passive] = -inverse @ drift
         return motion, rest
+
+    def free_motions(self, q: Array, driven: IndexArray, held: Iterable[int] = ()) -> Array | None:
+        """Return motions at q that leave the driven dofs (n,) and those `held` at rest.
+
+        Orthonormal, shape (nv, k). None where the driven dofs are not free.
+        """
+        passive, rows = np.setdiff1d(self._joint_dofs, [*driven, *held]), self.jacobian(q)
+        rows = np.delete(rows, list(held), axis=1), rows[:, passive]
+        ranks = [np.linalg.matrix_rank(part, rtol=SINGULAR) if part.size else 0 for part in rows]
+        if ranks[0] > ranks[1]:
+            return None
+        motions = np.zeros((self._model.nv, len(passive) - ranks[1]))
+        motions[passive] = scipy.linalg.null_space(rows[1], rcond=SINGULAR)
+        return motions
 
     def leave_free(self, q: Array, driven: IndexArray) -> bool:
         """Return whether the driven dofs (n,) are free at q and determine all others."""

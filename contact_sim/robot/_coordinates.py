@@ -22,6 +22,7 @@ from contact_sim._validation import (
     real_array,
 )
 from contact_sim.errors import InvalidInput, UnknownName, of_type
+from contact_sim.robot._urdf import number
 
 # ---------------------------------------------- vectors: lengths, finite values, unit quaternions
 
@@ -289,3 +290,65 @@ def check_position_limits(model: pin.Model, limits: tuple[PositionLimit, ...]) -
                     f'position limit of joint {name!r}: it has {joint.nq} coordinates, expected '
                     'a joint with one'
                 )
+
+
+# ------------------------------------------------------------------------------ springs of joints
+
+
+@checked_fields
+@dataclass(frozen=True)
+class JointSpring:
+    """A spring beside the motor of a joint: its effort is −stiffness · (position − rest).
+
+    Steps take its force at their end, which is stable at every stiffness; `todorov` takes it at
+    the start, as MuJoCo does, and `hybrid` integrates it.
+
+    Raises:
+        InvalidInput: a negative stiffness, numbers that are not finite.
+    """
+
+    joint: str
+    """Name of a joint with one coordinate."""
+    stiffness: float
+    """[N m/rad or N/m]."""
+    rest: float = 0.0
+    """Position without effort [rad or m]."""
+
+    def __post_init__(self) -> None:
+        where = f'JointSpring of {self.joint}'
+        if not 0.0 <= self.stiffness < np.inf:
+            raise InvalidInput(
+                f'{where}: stiffness = {self.stiffness}: expected a finite number >= 0'
+            )
+        if not np.isfinite(self.rest):
+            raise InvalidInput(f'{where}: rest = {self.rest}: expected a finite number')
+
+
+def described_springs(robot: Element, place: str) -> tuple[JointSpring, ...]:
+    """Return the springs of a <robot>: spring_stiffness and spring_reference of <dynamics>."""
+    springs = []
+    for joint in robot.iterfind('joint'):
+        name, dynamics = joint.get('name', ''), joint.find('dynamics')
+        if dynamics is None or dynamics.get('spring_stiffness') is None:
+            continue
+        where = f'{place}: joint {name!r}: <dynamics>'
+        stiffness = number(dynamics, 'spring_stiffness', where, at_least=0.0)
+        rest = number(dynamics, 'spring_reference', where)
+        if stiffness:
+            springs.append(JointSpring(name, stiffness, rest))
+    return tuple(springs)
+
+
+def check_springs(model: pin.Model, springs: tuple[JointSpring, ...]) -> None:
+    """Check that the joints of `springs` exist, each once, and have one coordinate."""
+    known = list(model.names)[1:]
+    check_unique('joint with a spring', [spring.joint for spring in springs])
+    for spring in springs:
+        if spring.joint not in known:
+            raise UnknownName('joint of a spring:', spring.joint, known)
+        joint = model.joints[model.getJointId(spring.joint)]
+        if joint.nq != 1 or joint.nv != 1:
+            raise InvalidInput(
+                f'spring of joint {spring.joint!r}: it has {joint.nq} coordinates, expected a '
+                'joint with one (a continuous joint: make it revolute, with limits)'
+            )

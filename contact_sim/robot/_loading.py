@@ -25,7 +25,11 @@ from contact_sim.robot._collision_pairs import (
 )
 from contact_sim.robot._constraints import JointCoupling, described_constraints
 from contact_sim.robot._contact_points import FEET, ContactPoint, contact_points_at, soles_of
-from contact_sim.robot._coordinates import actuated_joint_names, described_limits
+from contact_sim.robot._coordinates import (
+    actuated_joint_names,
+    described_limits,
+    described_springs,
+)
 from contact_sim.robot._files import XacroArguments, check_meshes_exist, mesh_folders
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING, Poses, has_floating_base, reference_poses
@@ -162,6 +166,7 @@ def load_robot(
         notes=extras.notes + notes + more_notes + left_out,
         collisions=collisions,
         constraints=constraints,
+        springs=described_springs(urdf, place),
         described_gains=extras.gains,
     )
 

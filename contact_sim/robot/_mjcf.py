@@ -48,6 +48,8 @@ FOOT = re.compile('foot|feet|sole|toe|paw', re.IGNORECASE)
 """What bodies, geoms, classes or sites of feet are called."""
 SHAPES = 'SPHERE', 'CAPSULE', 'CYLINDER', 'BOX', 'MESH'
 """Types of geoms that a link can have."""
+DOF_NUMBERS = 'damping', 'frictionloss', 'armature'
+"""Numbers of a joint that a floating base has not."""
 MOST_NAMES = 6
 """Names in a note."""
 
@@ -353,8 +355,10 @@ class _Translation:
         self._link(body)
         if is_base:
             dof = int(model.jnt_dofadr[first])
-            for what in ('damping', 'frictionloss', 'armature'):
-                if getattr(model, f'dof_{what}')[dof]:
+            numbers = {what: getattr(model, f'dof_{what}')[dof] for what in DOF_NUMBERS}
+            numbers['stiffness'] = model.jnt_stiffness[first]
+            for what, value in numbers.items():
+                if value:
                     self._note(
                         f'{what} of a free joint is left out', 'joint', [self.joints[first]]
                     )
@@ -397,6 +401,10 @@ class _Translation:
             'damping': model.dof_damping[dof], 'friction': model.dof_frictionloss[dof],
             'armature': model.dof_armature[dof],
         }  # fmt: skip
+        if kind != 'spherical':
+            numbers['spring_stiffness'] = model.jnt_stiffness[joint]
+            if model.jnt_stiffness[joint]:
+                numbers['spring_reference'] = model.qpos_spring[model.jnt_qposadr[joint]]
         stated = {what: _text(value) for what, value in numbers.items() if value}
         if stated:
             SubElement(element, 'dynamics', stated)
@@ -727,8 +735,10 @@ class _Translation:
         def of_joints(what: str, chosen: Callable[[int], Any]) -> None:
             self._note(what, 'joint', [self.joints[j] for j in joints if np.any(chosen(j))])
 
-        of_joints('springs are left out, add them to the effort (stiffness, springref)',
-                  lambda j: model.jnt_stiffness[j])  # fmt: skip
+        self._note('stiffness of a ball joint is left out', 'joint', [
+            self.joints[j] for j, element in self.joint_elements.items()
+            if element.get('type') == 'spherical' and model.jnt_stiffness[j]
+        ])  # fmt: skip
         if hasattr(model, 'jnt_stiffnesspoly'):  # from MuJoCo 4 on
             of_joints('stiffness that is no constant is left out',
                       lambda j: model.jnt_stiffnesspoly[j])  # fmt: skip

@@ -60,11 +60,13 @@ from contact_sim.robot._contact_points import (
 )
 from contact_sim.robot._coordinates import (
     UNBOUNDED,
+    JointSpring,
     PositionLimit,
     UnitBlock,
     actuated_joint_names,
     check_actuated_joints,
     check_position_limits,
+    check_springs,
     checked_rows,
     checked_vector,
     frozen,
@@ -123,6 +125,8 @@ class RobotModel:
     """Choices of the loader where the description states nothing, as sentences."""
     constraints: tuple[Constraint, ...] = ()
     """Closed loops and couplings of joints; every simulation of the robot has them."""
+    springs: tuple[JointSpring, ...] = ()
+    """Springs of joints, driven or not."""
     described_gains: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """kp and kd of the servos of an MJCF, by joint [N m/rad, N m s/rad]; `default_gains` do not
     depend on them."""
@@ -135,6 +139,7 @@ class RobotModel:
         check_joint_numbers(self.name, model)
         check_masses(self.name, model)
         check_position_limits(model, self.position_limits)
+        check_springs(model, self.springs)
         # reference poses lie on locked joints and closed loops
         references = {}
         for name, q in ({STANDING: neutral_configuration(model)} | dict(self.references)).items():
@@ -291,6 +296,15 @@ class RobotModel:
         """
         return replace(self, constraints=tuple(constraints))
 
+    @checked
+    def with_springs(self, springs: Iterable[JointSpring]) -> RobotModel:
+        """Return the robot with these springs in place of its own; none of them: ().
+
+        Raises:
+            InvalidInput, UnknownName: joints that it does not have, or with several coordinates.
+        """
+        return replace(self, springs=tuple(springs))
+
     # What the fields say, in another form.
 
     @cached_property
@@ -428,6 +442,30 @@ class RobotModel:
     def joint_friction(self) -> Array:
         """Dry friction of every velocity coordinate [N m], shape (nv,)."""
         return frozen(self.pinocchio_model.friction)
+
+    def spring_effort(self, q: npt.ArrayLike) -> Array:
+        """Return the generalised forces of the springs at `q` (nq,) [N m], shape (nv,)."""
+        force, q = np.zeros(self.nv), np.asarray(q)
+        for spring, place, dof in self._spring_places:
+            force[dof] = -spring.stiffness * (q[place] - spring.rest)
+        return force
+
+    def spring_energy(self, q: npt.ArrayLike) -> float:
+        """Return the energy in the springs at `q` (nq,) [J]."""
+        q = np.asarray(q)
+        return sum(
+            0.5 * spring.stiffness * float(q[place] - spring.rest) ** 2
+            for spring, place, _ in self._spring_places
+        )
+
+    @cached_property
+    def _spring_places(self) -> tuple[tuple[JointSpring, int, int], ...]:
+        model = self.pinocchio_model
+        joints = [model.joints[model.getJointId(spring.joint)] for spring in self.springs]
+        return tuple(
+            (spring, int(joint.idx_q), int(joint.idx_v))
+            for spring, joint in zip(self.springs, joints, strict=True)
+        )
 
     def joint_positions(self, q: npt.ArrayLike) -> Array:
         """Return the positions of the actuated joints at `q` (nq,) [rad or m], shape (n_joints,).

@@ -351,10 +351,14 @@ class _Model:
             for key, usual in (('rotor_inertia', 0.0), ('gear_ratio', 1.0))
         )
         dynamics |= {'armature': ratio * ratio * rotor} if rotor else {}
+        stiffness, rest = (
+            _number(axis, f'dynamics/spring_{key}', 0.0, where)
+            for key in ('stiffness', 'reference')
+        )
+        if stiffness:
+            dynamics |= {'spring_stiffness': stiffness, 'spring_reference': rest}
         if any(dynamics.values()):
             SubElement(element, 'dynamics', {key: repr(x) for key, x in dynamics.items()})
-        if _number(axis, 'dynamics/spring_stiffness', 0.0, where):
-            self._note('springs are left out, add them to the effort (spring_stiffness)', name)
         mimic = axis.find('mimic')
         if mimic is not None:
             ratio = _number(mimic, 'multiplier', 1.0, where)

@@ -315,6 +315,11 @@ def joined(
             for part in parts
             for one in part.robot.constraints
         ),
+        springs=tuple(
+            replace(one, joint=part.qualified_name(one.joint))
+            for part in parts
+            for one in part.robot.springs
+        ),
         parts=parts,
     )
 

@@ -17,6 +17,7 @@ from contact_sim._validation import real_array
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, integers, matrix, vector
 from contact_sim.contact_models._stages import JOINT_PD, MAX_TURN, gather_problem
+from contact_sim.dynamics._forces import spring_energy
 from contact_sim.robot._actuators import joint_mobility, largest_time_step, stability_number
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import factorise
@@ -167,6 +168,11 @@ def fill_energy_balance(data, out):
     out[0] = after[0] - before[0]
     for a in range(3):
         out[0] -= gravity[a] * (after[1 + a] - before[1 + a])
+    places, springs = integers(data, f.SPRING_Q), (
+        vector(data, f.JOINT_STIFFNESS), vector(data, f.JOINT_REST),
+    )  # fmt: skip
+    out[0] += spring_energy(vector(data, f.Q), places, springs)
+    out[0] -= spring_energy(vector(data, f.Q_START), places, springs)
     for k in range(1, 7):
         out[k] = 0.0
     for k in range(v.shape[0]):

@@ -56,7 +56,9 @@ BatchController = Callable[[Array, Array, Array], ArrayLike]
 """(time (n,), q (n, nq), v (n, nv)) → joint efforts (n, n_joints) [N m]."""
 CHUNKS = 4
 """Pieces of work per thread: worlds may take differently long."""
-LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'springs')
+LAW_FIELDS = (
+    'reach', 'law', 'damping_inertia', 'implicit_springs', 'options', 'support_command', 'springs',
+)  # fmt: skip
 """Fields that belong to the contact model of a world."""
 ROBOT_FIELDS = (
     'body', 'total_mass', 'inverse_weight', 'armature', 'damping', 'interval_lower',

@@ -150,6 +150,7 @@ class Workspace:
             n_islands=int(islands.max(initial=0)) + 1,
             n_delay=int(actuators.delay_steps(h).max(initial=0)),
             n_lags=robot.n_joints if actuators.time_constant.any() else 0,
+            n_springs=len(robot.springs),
             n_solids=len(solids),
             n_pairs=len(collisions.pairs) + len(collisions.grounded),
             n_grounded=len(collisions.grounded),
@@ -276,6 +277,11 @@ class Workspace:
             self.floats[k] = k in tree.free_flyer_v if parent < 0 else self.floats[parent]
         self.pose[:, [0, 4, 8]] = 1.0
         self.damping[:] = robot.joint_damping
+        sprung = [self.model.joints[self.model.getJointId(one.joint)] for one in robot.springs]
+        self.spring_q[:] = [joint.idx_q for joint in sprung]
+        self.spring_v[:] = [joint.idx_v for joint in sprung]
+        self.joint_stiffness[:] = [spring.stiffness for spring in robot.springs]
+        self.joint_rest[:] = [spring.rest for spring in robot.springs]
         self.total_mass[0] = robot.total_mass
         joints = [self.model.joints[self.model.getJointId(name)] for name in robot.joint_names]
         self.joint_q[:] = [joint.idx_q for joint in joints]

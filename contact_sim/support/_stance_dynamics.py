@@ -3,8 +3,8 @@
     M(q) v̇ + h(q, v) = Sᵀ τ + Jᵀ f,   J v = 0,   J v̇ = −J̇ v          (theory E2, E3, E8, E10)
 
 f is the force on the robot [N]; the source's F_c = −f is exerted by the robot. Everything else in
-this room is algebra on the matrices collected here. Viscous damping and dry friction of joints are
-not part of h: they belong to the efforts.
+this room is algebra on the matrices collected here. Viscous damping, dry friction and springs of
+joints are not part of h: they belong to the efforts.
 """
 
 from __future__ import annotations

@@ -95,6 +95,7 @@ def start_step(data, arc):
         if kind[j] == FREE_FLYER:
             assign(axes[flyer], pose[j])
             flyer += 1
+    assign(vector(arc, e.STAGE_Q), q)
     # the instant at the start; driven speeds are imposed before contacts are sorted
     fill_position_errors(data, q)
     evaluate_velocity(data, arc, v)

@@ -31,6 +31,7 @@ from contact_sim.contact_models.hybrid._modes import (
     solve_symmetric_sets,
     spread_redundant,
 )
+from contact_sim.dynamics._forces import add_joint_springs
 from contact_sim.dynamics._rigid_body import bias_forces
 from contact_sim.solvers._cone_problem import Rows, fill_velocity
 from contact_sim.solvers._delassus import delassus, factorise, solve
@@ -91,7 +92,7 @@ def evaluate_velocity(data, arc, v):
     else:
         assign(effects, vector(data, f.NONLINEAR_EFFECTS))
     fill_contacts(data, arc)
-    # M = Lᵀ L, and M⁻¹ (τ − nle − D v), constrained by bilateral rows; u = J v
+    # M = Lᵀ L, and M⁻¹ (τ − nle − D v − K (q − q₀)), constrained by bilateral rows; u = J v
     M, factor, tree = matrix(data, f.MASS_MATRIX), matrix(data, f.FACTOR), tree_of(data)
     tau, damping = vector(data, f.TAU), vector(data, f.DAMPING)
     free = vector(arc, e.FREE_ACCELERATION)
@@ -101,6 +102,11 @@ def evaluate_velocity(data, arc, v):
             factor[k, j] = M[k, j]
             j = tree[0][j]
         free[k] = tau[k] - effects[k] - damping[k] * v[k]
+    add_joint_springs(
+        vector(arc, e.STAGE_Q), v, (integers(data, f.SPRING_Q), integers(data, f.SPRING_V)),
+        (vector(data, f.JOINT_STIFFNESS), vector(data, f.JOINT_REST)), 0.0, 0.0, factor, factor,
+        free,
+    )  # fmt: skip
     factorise(factor, tree)
     solve(factor, tree, free)
     constrain_free_acceleration(data, arc, v)

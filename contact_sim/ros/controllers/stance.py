@@ -51,6 +51,7 @@ class StanceEfforts:
     def at(self, q: Array, v: Array) -> Array:
         """Return the efforts at q (nq,) and v (nv,) [N m], shape (n_joints,)."""
         gravity = pin.computeGeneralizedGravity(self._model, self._data, q)
+        gravity = gravity - self._robot.spring_effort(q)
         inertia = pin.crba(self._model, self._data, q)[self._base, self._base]
         balance = gravity[self._base] - BRAKING * inertia @ v[self._base]
         pin.computeJointJacobians(self._model, self._data, q)
