@@ -52,7 +52,7 @@ def differences(robot: RobotModel, model: Any, samples: int = 3) -> dict[str, fl
     """Return the largest differences of a robot from the model that MuJoCo compiled.
 
     What a robot cannot have, and what its notes say, is taken out of `model`, which is changed:
-    springs, fluid, compensation of gravity, armature of a free joint and of tendons.
+    fluid, compensation of gravity, armature of a free joint and of tendons.
     """
     model.opt.gravity[:] = 0.0, 0.0, -GRAVITY
     model.opt.disableflags = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
@@ -209,6 +209,11 @@ def _joint_difference(robot: RobotModel, model: Any, joint: int, dof: int, ours:
         (own.damping[one.idx_v], model.dof_damping[dof]),
         (own.friction[one.idx_v], model.dof_frictionloss[dof]),
     ]
+    if one.nv == 1:
+        spring = next((s for s in robot.springs if s.joint == name), None)
+        pairs.append((spring.stiffness if spring else 0.0, model.jnt_stiffness[joint]))
+        if spring:
+            pairs.append((spring.rest, model.qpos_spring[model.jnt_qposadr[joint]]))
     limits = {limit.joints[0]: limit for limit in robot.position_limits}
     if one.nv == 1 and model.jnt_limited[joint] and not _locked(model, joint):
         pairs += zip((limits[name].lower, limits[name].upper), model.jnt_range[joint], strict=True)

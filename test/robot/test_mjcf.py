@@ -17,7 +17,7 @@ from contact_sim.errors import RobotDescriptionError, UnknownName
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'benchmarks'))
 mujoco = pytest.importorskip('mujoco', reason='MuJoCo is not installed (extra `mjcf`)')
 from mjcf_robots import differences, mutated, outcome  # noqa: E402
-from motions import MOTIONS  # noqa: E402
+from mjcf_steps import FRICTION, TIME_STEP, at_defaults, compared  # noqa: E402
 
 TOLERANCE = 1e-9
 
@@ -218,8 +218,11 @@ def test_a_weld_holds_the_placement_that_mujoco_holds():
 
 
 LEFT_OUT = {
-    'springs are left out, add them to the effort (stiffness, springref): joint j':
-        arm(joint='<joint name="j" stiffness="3"/>'),
+    'stiffness of a ball joint is left out: joint j':
+        arm(joint='<joint name="j" type="ball" stiffness="3"/>'),
+    'stiffness of a free joint is left out: joint free':
+        floating().replace('<freejoint name="free"/>',
+                           '<joint name="free" type="free" stiffness="1"/>'),
     'tendons are left out: tendon t':
         arm().replace('</worldbody>', '</worldbody><tendon><fixed name="t"><joint joint="j" '
                       'coef="1"/></fixed></tendon>'),
@@ -410,7 +413,7 @@ def test_mutated_files_load_to_what_mujoco_makes_of_them_or_are_refused():
 
 # ------------------------------------------------------------------- todorov, step by step
 
-TIME_STEP, FRICTION, STEPS = 1e-3, 0.8, 300
+STEPS = 300
 
 
 def quadruped():
@@ -466,43 +469,11 @@ def test_the_quadruped_has_its_feet_motors_and_pose(dog):
 
 @pytest.mark.parametrize('motion', ['stand', 'trot'])
 def test_todorov_at_its_defaults_equals_mujoco_step_by_step(dog, motion):
-    model = mujoco.MjModel.from_xml_string(quadruped())
-    data = mujoco.MjData(model)
-    sim = Simulator(dog, 'todorov', friction=FRICTION, time_step=TIME_STEP)
-    names = dog.joint_names
-    places = [int(model.joint(name).qposadr[0]) for name in names]
-    dofs = [int(model.joint(name).dofadr[0]) for name in names]
-    driven = [model.joint(int(joint)).name for joint in model.actuator_trnid[:, 0]]
-    motors = [driven.index(name) for name in names]
-    q = dog.reference_configuration()
-    q[2] -= 1e-6
-    data.qpos[:7] = [*q[:3], q[6], *q[3:6]]
-    data.qpos[places] = dog.joint_positions(q)
-    effort = MOTIONS[motion](dog).effort
-    loaded_steps = 0
-    for k in range(STEPS):
-        w, x, y, z = data.qpos[3:7]
-        turn = pin.Quaternion(w, x, y, z).matrix()
-        v = np.zeros(dog.nv)
-        v[:3], v[3:6] = turn.T @ data.qvel[:3], data.qvel[3:6]
-        v[dog.joint_velocity_index] = data.qvel[dofs]
-        q = dog.with_joint_positions(q, data.qpos[places])
-        q[:7] = [*data.qpos[:3], x, y, z, w]
-        sim.reset(q, v)
-        report = sim.step(effort(k * TIME_STEP, q, v))
-        data.ctrl[motors] = report.effort
-        mujoco.mj_step(model, data)
-        w, x, y, z = data.qpos[3:7]
-        turn = pin.Quaternion(w, x, y, z).matrix()
-        after = np.concatenate([turn.T @ data.qvel[:3], data.qvel[3:6], data.qvel[dofs]])
-        ours = np.concatenate([report.v[:6], report.v[dog.joint_velocity_index]])
-        # the base turns within the step: compare in world axes
-        mine = pin.Quaternion(*report.q[[6, 3, 4, 5]]).matrix() @ ours[:3]
-        assert np.abs(mine - data.qvel[:3]).max() <= 1e-8 * max(1e-3, np.abs(after).max()), k
-        worst = np.abs(ours[3:] - after[3:]).max()
-        assert worst <= 1e-8 * max(1e-3, np.abs(after).max()), k
-        loaded_steps += data.ncon > 0
-    assert loaded_steps > 0.9 * STEPS
+    model = at_defaults(mujoco.MjModel.from_xml_string(quadruped()))
+    found = compared(dog, model, motion, STEPS)
+    assert found.worst <= 1e-9
+    assert found.loaded > 0.9 * STEPS
+    assert found.lowest > 0.9
 
 
 def test_a_ball_joint_moves_as_in_mujoco():

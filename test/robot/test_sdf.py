@@ -1,14 +1,18 @@
 """SDF: poses, axes and joints against Drake's parser and against the same robot as a URDF."""
 
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from contact_sim import load_robot
 from contact_sim.constraints import LoopClosure
 from contact_sim.errors import RobotDescriptionError
+from contact_sim.robot import JointSpring
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'benchmarks'))
 
 TOLERANCE = 1e-9
 BODY = (
@@ -70,38 +74,11 @@ FEATURES = {
 
 @pytest.mark.parametrize('inside', FEATURES.values(), ids=FEATURES)
 def test_the_robot_is_what_drake_reads(inside):
-    multibody = pytest.importorskip('pydrake.multibody', reason='the peer Drake is not installed')
-    from pydrake.math import RigidTransform, RotationMatrix
-    from pydrake.multibody.parsing import Parser
-    from pydrake.multibody.plant import MultibodyPlant
+    pytest.importorskip('pydrake', reason='the peer Drake is not installed')
+    from sdf_robots import differences, plant_of
 
-    del multibody
-    plant = MultibodyPlant(1e-3)
-    Parser(plant).AddModelsFromString(sdf(inside), 'sdf')
-    plant.Finalize()
-    context, robot = plant.CreateDefaultContext(), loaded(sdf(inside))
-    own, rng = robot.pinocchio_model, np.random.default_rng(0)
-    q, to_drake = pin.neutral(own), np.zeros((plant.num_velocities(), robot.nv))
-    if robot.floating_base:
-        base = plant.GetBodyByName(robot.base_frame)
-        turn = pin.rpy.rpyToMatrix(rng.normal(size=3))
-        q[:3] = rng.normal(size=3)
-        q[3:7] = pin.Quaternion(turn).coeffs()
-        plant.SetFreeBodyPose(context, base, RigidTransform(RotationMatrix(turn), q[:3]))
-        first = base.floating_velocities_start_in_v()
-        to_drake[first : first + 3, 3:6] = to_drake[first + 3 : first + 6, :3] = turn
-    positions = plant.GetPositions(context)
-    for name in robot.joint_names:
-        theirs, ours = plant.GetJointByName(name), own.joints[own.getJointId(name)]
-        positions[theirs.position_start()] = q[ours.idx_q] = rng.normal()
-        to_drake[theirs.velocity_start(), ours.idx_v] = 1.0
-    plant.SetPositions(context, positions)
-    upper = np.triu(pin.crba(own, own.createData(), q))
-    mass_matrix = to_drake.T @ plant.CalcMassMatrix(context) @ to_drake
-    assert np.abs(upper + np.triu(upper, 1).T - mass_matrix).max() <= TOLERANCE
-    gravity = to_drake.T @ plant.CalcGravityGeneralizedForces(context)
-    ours = pin.computeGeneralizedGravity(own, own.createData(), q)
-    assert np.abs(gravity + ours).max() <= TOLERANCE * 100.0
+    found = differences(loaded(sdf(inside)), plant_of(sdf(inside)))
+    assert max(found.values()) <= TOLERANCE, found
 
 
 def test_limits_friction_and_shapes_are_read():
@@ -125,7 +102,7 @@ def test_limits_friction_and_shapes_are_read():
     assert (robot.actuators.viscous_friction, robot.actuators.dry_friction) == ([0.1], [0.2])
     point = robot.contact_points[0]
     assert (point.radius, point.offset.tolist()) == (0.05, [0.0, 0.0, -0.1])
-    assert 'springs are left out, add them to the effort (spring_stiffness): leg' in robot.notes
+    assert robot.springs == (JointSpring('leg', 3.0),)
     assert 'a visual of type ellipsoid is left out: v' in robot.notes
     unlimited = loaded(sdf(link('base') + link('arm') + joint('hinge', 'base', 'arm')))
     assert unlimited.position_limits == ()
