@@ -1,11 +1,12 @@
-"""Published policies of mujoco_playground from their own MJCF, next to MuJoCo.
+"""Published policies from their own MJCF, next to MuJoCo.
 
-    python benchmarks/public_policies.py FOLDER [ROBOT ...] [--seconds 10] [--json FILE]
+    python benchmarks/public_policies.py FOLDER [ROBOT ...] [--unitree FOLDER] [--seconds 10]
 
-FOLDER is a checkout of mujoco_playground; its networks and robots are not part of this project.
+FOLDER is a checkout of mujoco_playground, the other one of unitree_rl_gym, whose h1 has a network
+that torch reads; their networks and robots are not part of this project.
 `load_robot` reads the MJCF of each robot, and the policy file has the layout of the framework by
 name: joints in the order of the actuators, pose of the keyframe, gains of the MJCF. MuJoCo runs
-the same MJCF with its options but the time step, and without the meshes, which only draw. Each
+the same MJCF with its options but the time step, and without the meshes that only draw. Each
 row: mean velocity forward and to the left [m/s] and turning rate [rad/s] after 2 s, and the time
 of a fall.
 """
@@ -32,7 +33,9 @@ from contact_sim.control import Policy, load_policy
 
 Array = NDArray[np.float64]
 LAWS = 'ncp', 'todorov', 'sap', 'compliant'
-TIME_STEP, FRICTION, SETTLING = 2e-3, 0.6, 2.0
+TIME_STEP, SETTLING = 2e-3, 2.0
+FINEST = 200
+"""Corners of the hull of a sole: all of them."""
 FALLEN = 0.5
 """Cosine of the tilt, and share of the height in its pose, at which a robot has fallen."""
 
@@ -49,6 +52,9 @@ class Case:
     pose: str = 'standing'
     unseen: int = 0
     """Joints, the first ones, that the policy is told nothing about."""
+    friction: float = 0.6
+    soles: tuple[str, ...] = ()
+    """Links whose meshes touch the ground; none: the feet that the MJCF names."""
 
 
 HUMANOID = 'mujoco_playground_humanoid'
@@ -58,6 +64,10 @@ CASES = {
     't1': Case('t1', 't1', HUMANOID, (0.5, 0.0, 0.0), 1.0, unseen=2),
     'berkeley_humanoid': Case('berkeley_humanoid', 'bh', HUMANOID, (0.5, 0.0, 0.0)),
 }
+H1 = Case(
+    'resources/robots/h1/scene.xml', 'h1', 'unitree_rl_gym', (0.5, 0.0, 0.0), 0.25, friction=1.0,
+    soles=('left_ankle_link', 'right_ankle_link'),
+)  # fmt: skip
 
 
 class Peer:
@@ -69,10 +79,12 @@ class Peer:
         self._mujoco = mujoco
         spec = mujoco.MjSpec.from_file(str(scene))
         for geom in list(spec.geoms):
-            if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
+            if geom.type == mujoco.mjtGeom.mjGEOM_MESH and not (geom.contype or geom.conaffinity):
                 spec.delete(geom)
+        used = {geom.meshname for geom in spec.geoms}
         for mesh in list(spec.meshes):
-            spec.delete(mesh)
+            if mesh.name not in used:
+                spec.delete(mesh)
         self.model = spec.compile()
         self.model.opt.timestep = TIME_STEP
         self.data = mujoco.MjData(self.model)
@@ -104,9 +116,9 @@ class Peer:
         v[robot.joint_velocity_index] = self.data.qvel[self._v][place]
         return q, v
 
-    def step(self, robot: RobotModel, targets: Array) -> None:
-        """Take a step with targets of the servos."""
-        self.data.ctrl[:] = self._ordered(robot, targets)
+    def step(self, robot: RobotModel, values: Array) -> None:
+        """Take a step with targets of the servos, or efforts of the motors."""
+        self.data.ctrl[:] = self._ordered(robot, values)
         self._mujoco.mj_step(self.model, self.data)
 
 
@@ -130,6 +142,52 @@ def written(case: Case, folder: Path, robot: RobotModel, joints: list[str], into
     return path
 
 
+def written_of_unitree(folder: Path, into: Path) -> tuple[Path, dict[str, tuple[float]]]:
+    """Write the policy of h1 with its LSTM as an ONNX; return its path, and the pose."""
+    import torch
+
+    class Recurrent(torch.nn.Module):
+        """The network with its memory as inputs and outputs."""
+
+        def __init__(self, observed: int, memory: int, hidden: int, joints: int) -> None:
+            super().__init__()
+            self.memory = torch.nn.LSTM(observed, memory)
+            self.actor = torch.nn.Sequential(
+                torch.nn.Linear(memory, hidden), torch.nn.ELU(), torch.nn.Linear(hidden, joints)
+            )
+
+        def forward(self, obs: Any, h_in: Any, c_in: Any) -> Any:
+            out, (h, c) = self.memory(obs.unsqueeze(0), (h_in, c_in))
+            return self.actor(out.squeeze(0)), h, c
+
+    weights = torch.jit.load(folder / 'deploy/pre_train/h1/motion.pt').state_dict()
+    observed, memory = weights['memory.weight_ih_l0'].shape[1], weights['actor.0.weight'].shape[1]
+    joints, hidden = weights['actor.2.weight'].shape
+    network, zero = Recurrent(observed, memory, hidden, joints), torch.zeros(1, 1, memory)
+    network.load_state_dict({key: w for key, w in weights.items() if not key.endswith('_state')})
+    torch.onnx.export(
+        network.eval(), (torch.zeros(1, observed), zero, zero), into / 'network.onnx',
+        input_names=['obs', 'h_in', 'c_in'], output_names=['actions', 'h_out', 'c_out'],
+        dynamo=False,
+    )  # fmt: skip
+    deployed = yaml.safe_load((folder / 'deploy/deploy_mujoco/configs/h1.yaml').read_text())
+    names = [
+        f'{side}_{joint}_joint'
+        for side in ('left', 'right')
+        for joint in ('hip_yaw', 'hip_roll', 'hip_pitch', 'knee', 'ankle')
+    ]
+    stated = {
+        'layout': H1.layout, 'network': 'network.onnx', 'joints': names,
+        'pose': deployed['default_angles'], 'action': {'scale': deployed['action_scale']},
+        'gains': {'kp': deployed['kps'], 'kd': deployed['kds']},
+    }  # fmt: skip
+    path = into / 'policy.yaml'
+    path.write_text(yaml.safe_dump(stated), encoding='utf-8')
+    return path, {
+        name: (angle,) for name, angle in zip(names, deployed['default_angles'], strict=True)
+    }
+
+
 def walked(
     step: Callable[[], tuple[Array, Array]], height: float, seconds: float
 ) -> dict[str, Any]:
@@ -148,41 +206,57 @@ def walked(
 
 def measured(case: Case, folder: Path, seconds: float) -> dict[str, Any]:
     """Return the row of a policy: each law, and MuJoCo."""
-    scene = folder / 'mujoco_playground/_src/locomotion' / case.scene / 'xmls'
-    scene /= 'scene_mjx_feetonly_flat_terrain.xml'
-    with warnings.catch_warnings():
+    with tempfile.TemporaryDirectory() as into, warnings.catch_warnings():
         warnings.simplefilter('ignore')
-        robot = load_robot(scene, check_meshes=False)
-    peer = Peer(scene)
+        if case is H1:
+            scene = folder / case.scene
+            path, standing = written_of_unitree(folder, Path(into))
+            robot = load_robot(scene, feet=(), body_contacts=False, poses={'standing': standing})
+            robot = robot.with_body_contacts(case.soles, most=FINEST)
+            peer = Peer(scene)
+        else:
+            scene = folder / 'mujoco_playground/_src/locomotion' / case.scene / 'xmls'
+            scene /= 'scene_mjx_feetonly_flat_terrain.xml'
+            robot, peer = load_robot(scene, check_meshes=False), Peer(scene)
+            path = written(case, folder, robot, peer.joints, Path(into))
+        return compared(case, path, robot, peer, seconds)
+
+
+def compared(
+    case: Case, path: Path, robot: RobotModel, peer: Peer, seconds: float
+) -> dict[str, Any]:
+    """Return how a policy walks under each law, and in MuJoCo."""
     row: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as into:
-        path = written(case, folder, robot, peer.joints, Path(into))
 
-        def fresh() -> Policy:
-            policy = load_policy(path, robot)
-            policy.velocity = case.command
-            return policy
+    def fresh() -> Policy:
+        policy = load_policy(path, robot)
+        policy.velocity = case.command
+        return policy
 
-        for law in LAWS:
-            sim = Simulator(robot, law, friction=FRICTION, time_step=TIME_STEP)
-            start = sim.standing_configuration(case.pose)
-            sim.reset(start)
-            policy = fresh()
-
-            def ours(sim: Simulator = sim, policy: Policy = policy) -> tuple[Array, Array]:
-                report = sim.step(policy.effort(sim.time, sim.q, sim.v))
-                return report.q, report.v
-
-            row[law] = walked(ours, float(start[2]), seconds)
+    for law in LAWS:
+        sim = Simulator(robot, law, friction=case.friction, time_step=TIME_STEP)
+        start = sim.standing_configuration(case.pose)
+        sim.reset(start)
         policy = fresh()
-        peer.start(robot, start)
 
-        def theirs() -> tuple[Array, Array]:
-            q, v = peer.state(robot)
-            peer.step(robot, policy.command(float(peer.data.time), q, v).position)
-            return q, v
+        def ours(sim: Simulator = sim, policy: Policy = policy) -> tuple[Array, Array]:
+            report = sim.step(policy.effort(sim.time, sim.q, sim.v))
+            return report.q, report.v
 
-        row['mujoco'] = walked(theirs, float(start[2]), seconds)
+        row[law] = walked(ours, float(start[2]), seconds)
+    policy = fresh()
+    peer.start(robot, start)
+
+    def theirs() -> tuple[Array, Array]:
+        q, v = peer.state(robot)
+        time = float(peer.data.time)
+        if case is H1:  # its motors have no gains
+            peer.step(robot, policy.effort(time, q, v))
+        else:
+            peer.step(robot, policy.command(time, q, v).position)
+        return q, v
+
+    row['mujoco'] = walked(theirs, float(start[2]), seconds)
     return row
 
 
@@ -191,13 +265,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else '')
     parser.add_argument('folder', type=Path)
     parser.add_argument('robots', nargs='*', metavar='ROBOT', help=', '.join(CASES))
+    parser.add_argument('--unitree', type=Path, help='checkout of unitree_rl_gym, for h1')
     parser.add_argument('--seconds', type=float, default=10.0)
     parser.add_argument('--json', type=Path)
     options = parser.parse_args()
-    rows = {}
-    for name in options.robots or CASES:
-        rows[name] = measured(CASES[name], options.folder, options.seconds)
-        print(f'{name}, commanded {CASES[name].command}')
+    rows, cases = {}, {name: (CASES[name], options.folder) for name in options.robots or CASES}
+    if options.unitree is not None:
+        cases['h1'] = H1, options.unitree
+    for name, (case, folder) in cases.items():
+        rows[name] = measured(case, folder, options.seconds)
+        print(f'{name}, commanded {case.command}')
         for law, found in rows[name].items():
             fell = f'falls after {found["fell"]:.2f} s' if found['fell'] else ''
             print(f'  {law:10} {found["velocity"]} {fell}', flush=True)

@@ -1,6 +1,6 @@
 """Whole-body controllers: functions of time and state, for use in process or in a node."""
 
-from contact_sim.control._balance import Balance, BalanceTuning, cannot_balance
+from contact_sim.control._balance import Balance, BalanceTuning, Footing, cannot_balance
 from contact_sim.control._inverse_dynamics import Answer
 from contact_sim.control._policy import (
     BatchPolicy,
@@ -19,6 +19,7 @@ __all__ = [
     'BaseMotion',
     'BaseReference',
     'BatchPolicy',
+    'Footing',
     'Policy',
     'Stance',
     'Trot',
