@@ -146,7 +146,7 @@ def written_of_unitree(folder: Path, into: Path) -> tuple[Path, dict[str, tuple[
     """Write the policy of h1 with its LSTM as an ONNX; return its path, and the pose."""
     import torch
 
-    class Recurrent(torch.nn.Module):
+    class Recurrent(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         """The network with its memory as inputs and outputs."""
 
         def __init__(self, observed: int, memory: int, hidden: int, joints: int) -> None:

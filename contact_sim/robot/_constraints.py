@@ -493,12 +493,15 @@ class ClosedLoops:
         Orthonormal, shape (nv, k). None where the driven dofs are not free.
         """
         passive, rows = np.setdiff1d(self._joint_dofs, [*driven, *held]), self.jacobian(q)
-        rows = np.delete(rows, list(held), axis=1), rows[:, passive]
-        ranks = [np.linalg.matrix_rank(part, rtol=SINGULAR) if part.size else 0 for part in rows]
+        of_passive = rows[:, passive]
+        ranks = [
+            int(np.linalg.matrix_rank(part, rtol=SINGULAR)) if part.size else 0
+            for part in (np.delete(rows, list(held), axis=1), of_passive)
+        ]
         if ranks[0] > ranks[1]:
             return None
         motions = np.zeros((self._model.nv, len(passive) - ranks[1]))
-        motions[passive] = scipy.linalg.null_space(rows[1], rcond=SINGULAR)
+        motions[passive] = scipy.linalg.null_space(of_passive, rcond=SINGULAR)
         return motions
 
     def leave_free(self, q: Array, driven: IndexArray) -> bool:

@@ -22,7 +22,6 @@ from contact_sim._validation import (
     real_array,
 )
 from contact_sim.errors import InvalidInput, UnknownName, of_type
-from contact_sim.robot._urdf import number
 
 # ---------------------------------------------- vectors: lengths, finite values, unit quaternions
 
@@ -322,21 +321,6 @@ class JointSpring:
             )
         if not np.isfinite(self.rest):
             raise InvalidInput(f'{where}: rest = {self.rest}: expected a finite number')
-
-
-def described_springs(robot: Element, place: str) -> tuple[JointSpring, ...]:
-    """Return the springs of a <robot>: spring_stiffness and spring_reference of <dynamics>."""
-    springs = []
-    for joint in robot.iterfind('joint'):
-        name, dynamics = joint.get('name', ''), joint.find('dynamics')
-        if dynamics is None or dynamics.get('spring_stiffness') is None:
-            continue
-        where = f'{place}: joint {name!r}: <dynamics>'
-        stiffness = number(dynamics, 'spring_stiffness', where, at_least=0.0)
-        rest = number(dynamics, 'spring_reference', where)
-        if stiffness:
-            springs.append(JointSpring(name, stiffness, rest))
-    return tuple(springs)
 
 
 def check_springs(model: pin.Model, springs: tuple[JointSpring, ...]) -> None:

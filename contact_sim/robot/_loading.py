@@ -25,11 +25,7 @@ from contact_sim.robot._collision_pairs import (
 )
 from contact_sim.robot._constraints import JointCoupling, described_constraints
 from contact_sim.robot._contact_points import FEET, ContactPoint, contact_points_at, soles_of
-from contact_sim.robot._coordinates import (
-    actuated_joint_names,
-    described_limits,
-    described_springs,
-)
+from contact_sim.robot._coordinates import JointSpring, actuated_joint_names, described_limits
 from contact_sim.robot._files import XacroArguments, check_meshes_exist, mesh_folders
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING, Poses, has_floating_base, reference_poses
@@ -43,6 +39,7 @@ from contact_sim.robot._urdf import (
     gear_ratios,
     is_xml,
     lift_limits_of_zero,
+    number,
     read_description,
     read_srdf,
 )
@@ -166,7 +163,7 @@ def load_robot(
         notes=extras.notes + notes + more_notes + left_out,
         collisions=collisions,
         constraints=constraints,
-        springs=described_springs(urdf, place),
+        springs=_springs(urdf, place),
         described_gains=extras.gains,
     )
 
@@ -187,6 +184,21 @@ def _checked_description(
     if check_meshes:
         check_meshes_exist(description.root, description.file, description.place)
     return description
+
+
+def _springs(robot: Element, place: str) -> tuple[JointSpring, ...]:
+    """Return the springs of a <robot>: spring_stiffness and spring_reference of <dynamics>."""
+    springs = []
+    for joint in robot.iterfind('joint'):
+        name, dynamics = joint.get('name', ''), joint.find('dynamics')
+        if dynamics is None or dynamics.get('spring_stiffness') is None:
+            continue
+        where = f'{place}: joint {name!r}: <dynamics>'
+        stiffness = number(dynamics, 'spring_stiffness', where, at_least=0.0)
+        rest = number(dynamics, 'spring_reference', where)
+        if stiffness:
+            springs.append(JointSpring(name, stiffness, rest))
+    return tuple(springs)
 
 
 def _contact_points(

@@ -23,6 +23,7 @@ from contact_sim._types import Array
 from contact_sim._validation import LARGEST
 from contact_sim.errors import RobotDescriptionError, shown
 from contact_sim.robot._urdf import (
+    DRAKE_NAMESPACE,
     Description,
     Extras,
     add_joint,
@@ -38,7 +39,7 @@ UNLIMITED = 1e16
 MODEL, WORLD = '__model__', 'world'
 """Names of frames that SDF reserves."""
 MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-DRAKE = '{http://drake.mit.edu}'
+DRAKE = f'{{{DRAKE_NAMESPACE}}}'
 """Namespace of the inertia of a drive, which SDF has no word for."""
 KINDS = {
     'fixed': 'fixed', 'revolute': 'revolute', 'continuous': 'revolute', 'prismatic': 'prismatic',

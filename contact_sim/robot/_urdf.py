@@ -37,6 +37,8 @@ from contact_sim.robot._files import XacroArguments, mesh_file, run_xacro, uses_
 JointValues = Mapping[str, tuple[float, ...]]
 """Joint name -> its values in q; one angle also for a continuous joint."""
 _BLANK = '\ufeff \t\r\n'
+DRAKE_NAMESPACE = 'http://drake.mit.edu'
+"""Of the elements with which Drake extends SDF and URDF."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,8 @@ def read_text(file: Path) -> str:
 
 def parse_xml(text: str, place: str) -> ElementTree.Element:
     """Return the root element of `text`, or raise RobotDescriptionError."""
+    if '<drake:' in text and 'xmlns:drake' not in text:  # Drake's own files use it undeclared
+        text = text.replace('<sdf', f'<sdf xmlns:drake="{DRAKE_NAMESPACE}"', 1)
     with _reading.reading(place, RobotDescriptionError):
         try:
             encoded = text.encode()

@@ -156,3 +156,11 @@ def test_a_file_has_one_model(tmp_path):
     file.write_text(f'<sdf version="1.9"><world name="w">{model}{model}</world></sdf>')
     with pytest.raises(RobotDescriptionError, match='expected one <model>'):
         loaded(file)
+
+
+def test_the_prefix_of_drake_need_not_be_declared():
+    joint_of_drake = joint('hinge', 'base', 'arm').replace(
+        '<axis>', '<drake:rotor_inertia>2e-4</drake:rotor_inertia><drake:gear_ratio>10'
+        '</drake:gear_ratio><axis>')  # fmt: skip
+    robot = loaded(sdf(TWO + joint_of_drake))
+    assert robot.actuators.armature.tolist() == pytest.approx([0.02])
