@@ -19,11 +19,12 @@ from __future__ import annotations
 import re
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim.simulation._report import StepReport
@@ -341,6 +342,18 @@ class Constant:
         self.cached: dict[int, bytes] = {}
 
 
+class Varying:
+    """A leaf of a message that a `Layout` writes anew: float64, int32 or a stamp.
+
+    Writing a message notes where its bytes end.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.kind = ''  # of its numbers; empty for a stamp
+        self.ends: list[int] = []
+
+
 @cache
 def encoder(name: str) -> Callable[[Any], bytes]:
     """Return the function that serialises a message of `package/Name`."""
@@ -384,10 +397,16 @@ def _writer(name: str) -> Writer:
     parts = [
         (field.name, _field_writer(field), Constant(_default(field))) for field in fields_of(name)
     ]
+    kinds = {field.name: (uniform(field.type) or [''])[0] for field in fields_of(name)}
 
     def write(out: bytearray, message: Mapping[str, Any]) -> None:
         for key, write_field, default in parts:
             value = message.get(key, default)
+            if type(value) is Varying:
+                write_field(out, value.value)
+                value.kind = kinds[key]
+                value.ends.append(len(out))
+                continue
             if type(value) is not Constant:
                 write_field(out, value)
                 continue
@@ -491,6 +510,64 @@ def _write_time(out: bytearray, time: int) -> None:
     out += _TIME.pack(*divmod(time, SECOND))
 
 
+class Layout:
+    """A message of fixed size: its bytes are made once, stamps and numbers are written in place.
+
+    Args:
+        name: its type, `package/Name`.
+        message: its fields; those that change are `Varying`.
+    """
+
+    def __init__(self, name: str, message: Mapping[str, Any]) -> None:
+        varying = {id(leaf): leaf for leaf in _varying_leaves(message)}.values()
+        data = encoder(name)(message)
+        # numbers lie on multiples of their size after the header, here also in memory
+        self._whole = np.zeros(8 + (len(data) + 7) // 8 * 8, dtype=np.uint8)
+        self._data = self._whole[8 - len(ENCAPSULATION) :][: len(data)]
+        self._data[:] = np.frombuffer(data, dtype=np.uint8)
+        self._words, self._numbers = self._whole.view('<u4'), self._whole.view('<f8')
+        self._stamps = _places(varying, '', 4)
+        self._of_integers, self._of_numbers = (
+            _places(varying, 'int32', 4), _places(varying, 'float64', 8)
+        )  # fmt: skip
+
+    def filled(self, time: int, numbers: Array, integers: Sequence[int] = ()) -> bytes:
+        """Return the message at simulated time [ns].
+
+        Args:
+            time: of all its stamps.
+            numbers: all float64 that change, in the order of the message.
+            integers: all int32.
+        """
+        stamps = self._stamps
+        self._words[stamps[::2]], self._words[stamps[1::2]] = divmod(time, SECOND)
+        self._numbers[self._of_numbers] = numbers
+        self._words[self._of_integers] = integers
+        return self._data.tobytes()
+
+
+def _varying_leaves(message: Any) -> Iterator[Varying]:
+    if isinstance(message, Varying):
+        yield message
+    elif isinstance(message, Mapping):
+        for value in message.values():
+            yield from _varying_leaves(value)
+    elif isinstance(message, list | tuple):
+        for value in message:
+            yield from _varying_leaves(value)
+
+
+def _places(varying: Iterable[Varying], kind: str, size: int) -> NDArray[np.intp]:
+    """Return where the numbers of a kind are, counted in numbers of `size` bytes from the start."""
+    # the encapsulation ends at byte 8 of the memory, and at byte 4 of the message
+    shift = 8 - len(ENCAPSULATION)
+    spans = sorted(
+        ((end + shift) // size, np.size(leaf.value) if kind else 2)
+        for leaf in varying if leaf.kind == kind for end in leaf.ends
+    )  # fmt: skip
+    return np.concatenate([np.arange(0), *(np.arange(end - n, end) for end, n in spans)])
+
+
 # --- Outputs: from the content of a step to the channels of a sink.
 
 Message = Mapping[str, Any]
@@ -521,9 +598,9 @@ class Channel(ABC):
     def __init__(self, topic: Topic) -> None:
         self._encode = encoder(topic.type.replace('/msg/', '/'))
 
-    def publish(self, message: Message) -> None:
-        """Serialise a message and send it."""
-        self.send(self._encode(message))
+    def publish(self, message: Message | bytes) -> None:
+        """Send a message, and serialise it before unless that was done."""
+        self.send(message if isinstance(message, bytes) else self._encode(message))
 
     @abstractmethod
     def send(self, data: bytes) -> None:
@@ -557,7 +634,7 @@ class Output:
         self,
         sink: Sink,
         topics: Iterable[Topic],
-        content: Callable[[Step], Sequence[Message]],
+        content: Callable[[Step], Sequence[Message | bytes]],
     ) -> None:
         topics = tuple(topics)
         channels = (sink.channel(topic) for topic in topics)

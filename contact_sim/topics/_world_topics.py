@@ -29,7 +29,8 @@ from contact_sim.terrain._grid import ELEVATION, GroundGrid, ground_grid
 from contact_sim.topics._markers import (
     CLEAR,
     ContactMarkers,
-    Marker,
+    MarkerArrays,
+    Shapes,
     SupportMarkers,
     arrows,
     ground_markers,
@@ -121,6 +122,7 @@ class SimulationTopics:
             for part in self._parts
         ]
         of_constraints = [self._constraint(constraint, settings) for constraint in constraints]
+        self._marker_arrays = MarkerArrays(self._frame)
         self._markers = Output(sink, [MARKERS], self._marker_array)
         self._outputs = [
             transforms,  # before everything that is drawn in its frames
@@ -257,20 +259,21 @@ class SimulationTopics:
 
     # ---------------------------------------------------------------- markers
 
-    def _marker_array(self, step: Step) -> list[Message]:
-        markers = self._shapes(step.report, step.wrenches)
-        return [marker_array(markers, step.stamp, self._frame)]
+    def _marker_array(self, step: Step) -> list[bytes]:
+        shapes = self._shapes(step.report, step.wrenches)
+        return [self._marker_arrays.serialised(shapes, step.stamp)]
 
-    def _shapes(self, report: StepReport, wrenches: Mapping[str, Array]) -> list[Marker]:
+    def _shapes(self, report: StepReport, wrenches: Mapping[str, Array]) -> list[Shapes]:
         origins = {
             frame: np.array(self._sim.frame_placement(frame).translation) for frame in wrenches
         }
-        markers = self._contact_markers.of(report, wrenches, origins)
+        shapes = self._contact_markers.of(report, wrenches, origins)
         for part, support in zip(self._parts, self._support_markers, strict=True):
-            markers += support.of(RobotView(report, part))
+            shapes += support.of(RobotView(report, part))
         for k, (name, point) in enumerate(self._points.items()):
-            markers += arrows('constraint_force', point.arrow(report, self._in_force(name)), k)
-        return markers
+            arrow = point.arrow(report, self._in_force(name))
+            shapes.append(arrows('constraint_force', arrow, k))
+        return shapes
 
     # ---------------------------------------------------------------- solver and shadow
 

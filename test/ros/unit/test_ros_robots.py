@@ -287,8 +287,8 @@ def test_labels_and_markers_name_the_robot():
             RobotView(report, part)
         )
     ]
-    assert len({(marker['ns'], marker['id']) for marker in markers}) == 6
-    centres = [marker['pose'][0] for marker in markers if marker['ns'] == 'centre_of_mass']
+    assert len({(group.namespace, group.first) for group in markers}) == 6
+    centres = [group.pose[0, 0] for group in markers if group.namespace == 'centre_of_mass']
     assert centres[2] - centres[0] == pytest.approx(1.5, abs=0.1)
 
 
