@@ -1,6 +1,6 @@
-"""Subscribes to the topics of a running simulation and takes their messages as bytes.
+"""Subscribes to topics of a running simulation and takes their messages as bytes.
 
-    python benchmarks/taker.py all|states
+    python benchmarks/taker.py all|states [K/N]        # of these the topics k, k + n, ...
 
 At the end it prints the number of messages that it has received, and how many the stamps of the
 first and the last one of every topic let expect.
@@ -47,7 +47,8 @@ def main() -> None:
     rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
     node = Node('taker', enable_rosout=False)
     subscriptions: list[Any] = []
-    for name, kind in topics_of(node, chosen).items():
+    first, step = map(int, sys.argv[2].split('/')) if len(sys.argv) > 2 else (0, 1)
+    for name, kind in sorted(topics_of(node, chosen).items())[first::step]:
         subscriptions.append(
             node.create_subscription(
                 message_class(kind), name, print, QoSProfile(depth=2000), raw=True
@@ -59,7 +60,7 @@ def main() -> None:
         time.sleep(PERIOD)
         for k, subscription in enumerate(subscriptions):
             with subscription.handle:
-                while (taken := subscription.handle.take_message(subscription.msg_type, True)):
+                while taken := subscription.handle.take_message(subscription.msg_type, True):
                     counts[k] += 1
                     number = taken[1]['publication_sequence_number']
                     if number is not None:

@@ -16,6 +16,7 @@ from contact_sim.drawing._step_shapes import (
     BORDER_WIDTH,
     CENTRE_SIZE,
     COLOURS,
+    CONE_SIDES,
     FALLING,
     GROUND_SIZE,
     HEAD_LENGTH,
@@ -87,7 +88,10 @@ class Shapes(NamedTuple):
     def numbers(self) -> Array:
         """All poses and points in the order of the markers, flat."""
         count = len(self.shown)
-        return np.concatenate([self.pose, self.points.reshape(count, -1)], axis=1).ravel()
+        points = self.points.reshape(count, -1)
+        if not points.shape[1]:
+            return self.pose.ravel()
+        return np.concatenate([self.pose, points], axis=1).ravel()
 
     def markers(self, stamp: int | Varying, frame: str) -> list[Marker]:
         """Return the messages, whose actions and numbers are `Varying`."""
@@ -109,7 +113,6 @@ CLEAR = Shapes(
     '', 0, ARROW, (0.0, 0.0, 0.0), np.zeros((1, 0, 3)), HERE[None], np.ones(1, dtype=bool)
 )
 """Deletes all markers of its topic."""
-_cone_of = lru_cache(cone_triangles)
 
 
 def marker_array(shapes: Iterable[Shapes], time: int | Varying, frame: str) -> Message:
@@ -153,9 +156,23 @@ def shape(
 def arrows(namespace: str, drawn: Arrows, first: int = 0) -> Shapes:
     """Return arrows; those without length are deleted, because RViz rejects them."""
     size = SHAFT_WIDTH, HEAD_WIDTH, HEAD_LENGTH
-    ends = np.stack([drawn.start, drawn.start + drawn.along], axis=1)
-    poses = np.broadcast_to(HERE, (len(ends), 7))
-    return Shapes(namespace, first, ARROW, size, ends, poses, drawn.visible)
+    count = len(drawn)
+    ends = np.empty((count, 2, 3))
+    ends[:, 0] = drawn.start
+    np.add(drawn.start, drawn.along, out=ends[:, 1])
+    return Shapes(namespace, first, ARROW, size, ends, _here(count), drawn.visible)
+
+
+@lru_cache
+def _here(count: int) -> Array:
+    return np.tile(HERE, (count, 1))
+
+
+@lru_cache
+def _cones(*friction: float) -> Array:
+    """Return the corners of friction cones about z, their tips at the origin, (n, k, 3)."""
+    cones = [cone_triangles(mu) for mu in friction]
+    return np.array(cones).reshape(len(cones), 3 * CONE_SIDES, 3)
 
 
 class ContactMarkers:
@@ -181,9 +198,7 @@ class ContactMarkers:
         shapes = [arrows(kind, drawn[kind]) for kind in ('force', 'slip', 'normal')]
         contacts = report.contacts
         poses = np.concatenate([contacts.position, turned_to(contacts.normal)], axis=1)
-        cones = [_cone_of(mu) for mu in contacts.friction.tolist()]
-        corners = np.array(cones).reshape(len(cones), -1, 3)
-        size = 1.0, 1.0, 1.0
+        corners, size = _cones(*contacts.friction.tolist()), (1.0, 1.0, 1.0)
         shapes.append(
             Shapes('friction_cone', 0, TRIANGLE_LIST, size, corners, poses, contacts.mode > 0)
         )

@@ -3,6 +3,7 @@
 A message is serialised once, as CDR, little endian, as DDS sends it and MCAP stores it. It is a
 mapping of its fields; omitted fields are 0, empty or false. Short forms:
 
+    a diagnostic_msgs/KeyValue                             a pair of texts
     a message whose fields are all numbers of one type    these numbers, array-like:
                                                            a Pose is x, y, z, then qx, qy, qz, qw
     a sequence of such messages                            an array, one row for each
@@ -391,6 +392,8 @@ def _writer(name: str) -> Writer:
         return _write_string
     if name in TIMES:
         return _write_time
+    if name == 'diagnostic_msgs/KeyValue':
+        return _write_pair
     numbers = uniform(name)
     if numbers is not None:
         return _array(*numbers)
@@ -500,9 +503,12 @@ def _write_length(out: bytearray, length: int) -> None:
 
 def _write_string(out: bytearray, text: str) -> None:
     encoded = text.encode()
-    _write_length(out, len(encoded) + 1)
-    out += encoded
-    out.append(0)
+    out += PADDING[-len(out) % 4] + _LENGTH.pack(len(encoded) + 1) + encoded + b'\0'
+
+
+def _write_pair(out: bytearray, texts: tuple[str, str]) -> None:
+    for text in texts:
+        _write_string(out, text)
 
 
 def _write_time(out: bytearray, time: int) -> None:
@@ -558,7 +564,7 @@ def _varying_leaves(message: Any) -> Iterator[Varying]:
 
 
 def _places(varying: Iterable[Varying], kind: str, size: int) -> NDArray[np.intp]:
-    """Return where the numbers of a kind are, counted in numbers of `size` bytes from the start."""
+    """Return where the numbers of a kind are, as indices of numbers of `size` bytes."""
     # the encapsulation ends at byte 8 of the memory, and at byte 4 of the message
     shift = 8 - len(ENCAPSULATION)
     spans = sorted(
@@ -623,7 +629,7 @@ class Output:
 
     Args:
         sink: where the messages go.
-        topics: of one kind: the same rates, and `on_demand` or not.
+        topics: of one kind, with the same rates.
         content: returns a message for each of the topics, or no message at all.
 
     Attributes:
@@ -641,19 +647,17 @@ class Output:
         self.channels = [channel for channel in channels if channel is not None]
         self._content = content
         self._rates = frozenset(rate for topic in topics for rate in topic.rates)
-        self._on_demand = any(topic.on_demand for topic in topics)
 
     def publish(self, step: Step) -> None:
         """Publish the messages of a step, if they are due and received by anybody."""
-        channels = self.channels
-        if not channels or self._rates.isdisjoint(step.due):
+        if self._rates.isdisjoint(step.due):
             return
-        if self._on_demand and not any(channel.has_subscriber() for channel in channels):
-            return
-        messages = self._content(step)
+        heard = [channel.has_subscriber() for channel in self.channels]
+        messages = self._content(step) if True in heard else ()
         if messages:
-            for channel, message in zip(channels, messages, strict=True):
-                channel.publish(message)
+            for channel, message, wanted in zip(self.channels, messages, heard, strict=True):
+                if wanted:
+                    channel.publish(message)
 
 
 # --- Parts of messages.
@@ -688,5 +692,5 @@ def _layout(labels: tuple[str, ...]) -> Constant:
 
 def diagnostics(time: int, status: Message, values: Mapping[str, Any]) -> Message:
     """Return a DiagnosticArray of one status with these values."""
-    pairs = [{'key': key, 'value': str(value)} for key, value in values.items()]
-    return {'header': header(time), 'status': [{**status, 'values': pairs}]}
+    texts = [(key, str(value)) for key, value in values.items()]
+    return {'header': header(time), 'status': [{**status, 'values': texts}]}

@@ -120,6 +120,8 @@ def random_value(kind, size, rng):
         return 'ä' * int(rng.integers(0, 3)) + 'name' * size + 'x' * int(rng.integers(0, 4))
     if kind in ('builtin_interfaces/Time', 'builtin_interfaces/Duration'):
         return int(rng.integers(0, 2**60))
+    if kind == 'diagnostic_msgs/KeyValue':
+        return [random_value('string', size, rng) for _ in range(2)]
     numbers = uniform(kind)
     if numbers is not None:
         return random_numbers(*numbers, rng)
@@ -133,6 +135,8 @@ def random_numbers(kind, count, rng):
 
 
 def random_message(name, size, rng):
+    if name == 'diagnostic_msgs/KeyValue':
+        return random_value(name, size, rng)
     numbers = uniform(name)
     if numbers is not None:
         return random_numbers(*numbers, rng)
@@ -159,6 +163,8 @@ def test_a_layout_writes_what_the_encoder_writes():
         shapes = made.of(report, pushes, {'trunk': np.ones(3)})
         time = k * SECOND // 3
         data = arrays.serialised(shapes, time)
-        assert data == encoder('visualization_msgs/MarkerArray')(marker_array(shapes, time, 'odom'))
+        assert data == encoder('visualization_msgs/MarkerArray')(
+            marker_array(shapes, time, 'odom')
+        )
         structures.add(len(data))
     assert len(structures) > 1
