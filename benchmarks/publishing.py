@@ -5,8 +5,8 @@
 Each row is a run of the node in real time beside subscribers, processes that take every message of
 the topics from the middleware without deserialising it. `cpu` is processor time of the node per
 simulated second, `factor` the real-time factor, `received` the share of the messages that reached
-the subscriber with the fewest. Target: the states, sensors and their exact values at 1 kHz, markers
-and numbers of the solver at 25 Hz, each taken by three subscribers, in real time.
+the subscriber with the fewest. Target: states, sensors and their exact values at 1 kHz, markers and
+numbers of the solver at 25 Hz, each taken by three subscribers, in real time.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def measured(
             client.node.create_subscription(DiagnosticArray, '/diagnostics', note, 10)
             client.wait(lambda: bool(reports), 'the simulation', START)
             script = str(Path(__file__).with_name('taker.py'))
-            takers += [
-                Process([sys.executable, script, *taken(topics, k, count)], environment=client.domain,
-                        log=Path(folder) / f'taker{k}.log') for k in range(count)
-            ]  # fmt: skip
+            for k in range(count):
+                command = [sys.executable, script, *taken(topics, k, count)]
+                log = Path(folder) / f'taker{k}.log'
+                takers.append(Process(command, environment=client.domain, log=log))
             client.spin(WARM_UP + 2.0 * bool(count))
             others = [processor_time(taker.handle.pid) for taker in takers]
             before = len(reports)

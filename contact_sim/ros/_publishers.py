@@ -67,7 +67,7 @@ class Publisher(Channel):
 
     def has_subscriber(self) -> bool:
         """Return whether anybody listens."""
-        return self._count() > 0
+        return bool(self._count())
 
 
 def message_class(name: str) -> Any:

@@ -8,9 +8,11 @@ all numbers that need it: a tenth of the time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim.collision._detection import candidates_of, contact_rows, detect
@@ -125,7 +127,7 @@ class SupportMeasures:
         return [*motion.direction, *motion.point, float(np.isfinite(motion.pitch))]
 
 
-def _counted(values: Array) -> tuple[int, float]:
+def _counted(values: NDArray[Any]) -> tuple[int, float]:
     """Return the number of singular values that count as not zero, and their largest ratio."""
     count = int(np.count_nonzero(values > RANK_TOLERANCE * values[0]))
     return count, float(values[0] / values[count - 1]) if count else 1.0

@@ -128,6 +128,11 @@ def recorded_settings(parameters: Mapping[str, Mapping[str, Any]]) -> Settings:
     return settings
 
 
+def report_of(report: StepReport, part: RobotPart) -> Report:
+    """Return the part of a report that is of one robot: of a robot alone the report itself."""
+    return RobotView(report, part) if part.name else report
+
+
 # --- Frame ids.
 
 
@@ -254,6 +259,7 @@ class SensorSet:
 
     def observe(self, report: Report) -> None:
         """Take the samples of a step, published or not."""
+        self._step = None
         for delayed in self._delayed.values():
             if delayed.sensor.remembers:
                 delayed.observe(report)
@@ -325,7 +331,7 @@ class RobotTopics:
         truth: bool = True,
         ground: Callable[[], Terrain] = Plane,
     ) -> None:
-        self.part, self.report = part, RobotView(report, part)
+        self.part, self.report = part, report_of(report, part)
         self._node, self._prefix = node, frame_id(part, settings, '')
         self._odom_frame, self._base = settings[''].odom_frame, base_frame_id(part, settings)
         self._alias = base_alias(part, settings)
@@ -361,7 +367,7 @@ class RobotTopics:
 
     def observe(self, report: StepReport) -> None:
         """Sample the sensors after a step of all robots, published or not."""
-        self.report = RobotView(report, self.part)
+        self.report = report_of(report, self.part)
         self._set.observe(self.report)
         self._seeing.observe(self.report)
 

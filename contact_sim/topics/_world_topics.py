@@ -17,7 +17,6 @@ from contact_sim.parameters import Settings
 from contact_sim.robot._constraints import Constraint, JointCoupling
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart, parts_of
-from contact_sim.sensors._robot_view import RobotView
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._shadow import ShadowReport
 from contact_sim.simulation._simulator import Simulator
@@ -47,7 +46,7 @@ from contact_sim.topics._messages import (
     labelled,
     transform,
 )
-from contact_sim.topics._robot_topics import AT_THE_ORIGIN, RobotTopics, base_alias
+from contact_sim.topics._robot_topics import AT_THE_ORIGIN, RobotTopics, base_alias, report_of
 from contact_sim.topics._table import (
     CLOCK,
     CONSTRAINT_EFFORT,
@@ -270,7 +269,7 @@ class SimulationTopics:
         }
         shapes = self._contact_markers.of(report, wrenches, origins)
         for part, support in zip(self._parts, self._support_markers, strict=True):
-            shapes += support.of(RobotView(report, part))
+            shapes += support.of(report_of(report, part))
         for k, (name, point) in enumerate(self._points.items()):
             arrow = point.arrow(report, self._in_force(name))
             shapes.append(arrows('constraint_force', arrow, k))
@@ -349,7 +348,7 @@ class SolverNumbers:
             **report.residuals.as_dict(),
         }
         for (part, support), labels in zip(self._supports, self._labels, strict=True):
-            view = RobotView(report, part)
+            view = report_of(report, part)
             touching = np.flatnonzero(view.contacts.mode) // support.terrain.features
             points = len(part.robot.contact_points)  # not the rest of the body
             standing = sorted({foot for foot in touching.tolist() if foot < points})
