@@ -1,4 +1,4 @@
-"""From a command of an ordinary rclpy controller to its torque, without lockstep, and what it takes.
+"""Time from a command of an ordinary rclpy controller to its torque, without lockstep.
 
     python benchmarks/command_latency.py [--robot go1] [--rate 250] [--seconds 20] [--json FILE]
 
@@ -10,7 +10,6 @@ notes when callbacks and steps begin. Both clocks are the monotonic one of the m
     waited      until a step begins: at 1 kHz up to 1 ms by the schedule
     stepped     the step
     published   until its messages are handed to the middleware
-    answered    from there to the callback of the controller
 
 `latency` is the sum of the first three: from the command to the torque that it makes. Target: a
 99th percentile of 4 ms.
@@ -19,6 +18,7 @@ notes when callbacks and steps begin. Both clocks are the monotonic one of the m
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import tempfile
@@ -37,7 +37,7 @@ TARGET = 4.0
 """Largest 99th percentile of the latency [ms]."""
 START = 120.0
 """Wall seconds until the simulation publishes; a first start compiles the kernels."""
-PARTS = ('received', 'taken', 'waited', 'stepped', 'published', 'answered')
+PARTS = 'received', 'taken', 'waited', 'stepped', 'published'
 
 
 def simulate(log: Path) -> int:
@@ -82,14 +82,11 @@ def control(log: Path) -> None:
     class Controller(Node):
         def __init__(self) -> None:
             super().__init__('controller')
-            self.number, self.sent, self.seen = 0.0, {}, {}
+            self.number, self.sent = 0.0, {}
             self.publisher = self.create_publisher(JointState, 'joint_commands', 10)
             self.create_subscription(JointState, 'joint_states', self.on_state, 10)
 
         def on_state(self, state: JointState) -> None:
-            now = time.perf_counter()
-            # the effort of the first joint is that of the command, on top of the PD torque
-            self.seen.setdefault(self.number, now)
             self.number += 1.0
             command = JointState(name=state.name, effort=[0.0] * len(state.name))
             command.effort[0] = 1e-9 * self.number
@@ -100,10 +97,8 @@ def control(log: Path) -> None:
 
     rclpy.init()
     node = Controller()
-    try:
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
         rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
     np.save(log, np.array(list(node.sent.items())))
 
 

@@ -5,8 +5,8 @@
 Each row is a run of the node in real time beside subscribers, processes that take every message of
 the topics from the middleware without deserialising it. `cpu` is processor time of the node per
 simulated second, `factor` the real-time factor, `received` the share of the messages that reached
-the subscriber with the fewest. Target: states, sensors and their exact values at 1 kHz, markers and
-numbers of the solver at 25 Hz, each taken by three subscribers, in real time.
+the subscriber with the fewest. Target: states, sensors and their exact values at 1 kHz, markers
+and numbers of the solver at 25 Hz, each taken by three subscribers, in real time.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import rclpy
@@ -52,6 +53,7 @@ from contact_sim.robot._model import (
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._commands import CommandBuffer, Pushes
 from contact_sim.ros._conversions import seconds
+from contact_sim.ros._executor import quickest_executor
 from contact_sim.ros._factory import (
     check_settings,
     chosen_constraints,
@@ -94,6 +96,8 @@ SILENCE = 3.0
 for which a node waits for one of its name on this machine that is ending."""
 SLOW = 0.95
 """Share of the real-time factor asked for below which a warning is given."""
+LONGEST_WAIT = 0.1
+"""Wall seconds after which the callback thread looks whether it has to end."""
 LONGEST_END = 2.0
 """Wall seconds that the callback thread may take to end."""
 
@@ -494,9 +498,10 @@ class CallbackThread:
 
     def __init__(self, node: Node, ok: Callable[[], bool] | None = None) -> None:
         self._log, self._ok = node.get_logger(), ok or node.context.ok
-        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor = quickest_executor(node.context)
         self._executor.add_node(node)
         self._error: BaseException | None = None
+        self._ended = False
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
@@ -509,12 +514,14 @@ class CallbackThread:
         """Serve no more; raise CallbacksEnded where that was over already, though ROS is up."""
         if self._error is not None:
             raise CallbacksEnded(f'callbacks are served no more: {self._error!r}') from self._error
-        self._executor.shutdown(timeout_sec=1.0)
+        self._ended = True
+        self._executor.wake()
         self._thread.join(timeout=LONGEST_END)
+        self._executor.shutdown(timeout_sec=1.0)
 
     def _serve(self) -> None:
         try:
-            while self._ok():
+            while self._ok() and not self._ended:
                 self._serve_one()
         except ShutdownException:
             pass
@@ -523,17 +530,32 @@ class CallbackThread:
                 self._error = error
 
     def _serve_one(self) -> None:
+        error: BaseException | None = None
+        if isinstance(self._executor, SingleThreadedExecutor):
+            try:
+                task, _, _ = self._executor.wait_for_ready_callbacks()
+            except TimeoutException:
+                return
+            serve = partial(_result_of, task)
+        else:
+            serve = partial(self._executor.spin_once, LONGEST_WAIT)
         try:
-            task, _, _ = self._executor.wait_for_ready_callbacks()
-        except TimeoutException:
-            return
-        try:
-            task()
-            error = task.exception()
-        except BaseException as raised:  # rclpy keeps those of Exception, and passes on the rest
+            serve()
+        except BaseException as raised:
+            here = raised.__traceback__
+            if here is None or here.tb_next is None:
+                raise  # the executor itself, which has no frames in Python
             error = raised
         if error is not None and self._ok():
             self._log.error(f'a callback failed, its message is lost: {_with_traceback(error)}')
+
+
+def _result_of(task: Any) -> None:
+    """Run a task; raise what its callback raises."""
+    task()
+    error = task.exception()  # rclpy keeps those of Exception, and passes on the rest
+    if error is not None:
+        raise error
 
 
 def answering(
