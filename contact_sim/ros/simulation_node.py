@@ -102,6 +102,16 @@ LONGEST_END = 2.0
 """Wall seconds that the callback thread may take to end."""
 
 
+START_ERRORS = (
+    ContactSimError,
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
+    RCLError,  # such as a parameter file that is missing
+    UnknownROSArgsError,
+)
+"""What ends a program with one line of reason."""
+
+
 class SimulationNode(Node):
     """ROS 2 node `contact_sim`; it raises ContactSimError where it cannot start."""
 
@@ -186,9 +196,13 @@ class SimulationNode(Node):
         try:
             self.loop.run(keep_running)
         finally:
-            if self.recorder is not None:
-                self.recorder.close()
-            self.page.close()
+            self.close()
+
+    def close(self) -> None:
+        """Finish the recording, and end the viewer."""
+        if self.recorder is not None:
+            self.recorder.close()
+        self.page.close()
 
     def _configure_lockstep(self, settings: Settings) -> None:
         self.lockstep.configure(settings['lockstep'], nanoseconds(self.sim.time))
@@ -636,13 +650,7 @@ def main(args: list[str] | None = None) -> int:
             reason = node.loop.tally.recording  # why recording ended early
         except (KeyboardInterrupt, ExternalShutdownException):  # before it has begun
             reason = ''
-        except (
-            ContactSimError,
-            InvalidParameterTypeException,
-            InvalidParameterValueException,
-            RCLError,  # such as a parameter file that is missing
-            UnknownROSArgsError,
-        ) as error:
+        except START_ERRORS as error:
             reason = shortened(error)
         finally:
             rclpy.try_shutdown()
