@@ -201,7 +201,7 @@ class SupportShapes:
 
     def __init__(self, robot: RobotModel, terrain: Terrain) -> None:
         self._model, self._terrain = robot.pinocchio_model, terrain
-        self._data = self._model.createData()
+        self._data, self._plane = self._model.createData(), one_plane(terrain)
 
     def of(self, report: Report) -> SupportShape:
         """Return the support at the end of a step."""
@@ -210,9 +210,15 @@ class SupportShapes:
         corners = support_polygon(contacts.position[contacts.mode > 0], contacts.normal)
         outline = np.array([*corners, corners[0]] if len(corners) > 2 else [*corners])
         over = bool(distance_inside(corners[:, :2], centre[:2]) >= 0.0)
-        height = self._terrain.height(centre[0], centre[1])
-        below = centre if np.isnan(height) else np.array([centre[0], centre[1], height])
-        return SupportShape(outline.reshape(-1, 3), centre, below, over)
+        return SupportShape(outline.reshape(-1, 3), centre, self._below(centre), over)
+
+    def _below(self, centre: Array) -> Array:
+        x, y, _ = centre.tolist()
+        if self._plane is not None and self._plane[0][2] > 0.0:
+            (nx, ny, nz), offset = self._plane
+            return np.array([x, y, (offset - nx * x - ny * y) / nz])
+        height = self._terrain.height(x, y)
+        return centre if np.isnan(height) else np.array([x, y, height])
 
 
 # ------------------------------------------------ ground and its regions

@@ -170,6 +170,7 @@ class Loop:
 
     def run(self, keep_running: Callable[[], bool]) -> None:
         """Step, publish and pace until `keep_running` returns False."""
+        self._ended = False
         self._pacer.restart(self._sim.time)
         self.watchdog.start()
         try:

@@ -47,13 +47,16 @@ class Publisher(Channel):
         if topic.latched:
             quality.durability = DurabilityPolicy.TRANSIENT_LOCAL
         self._publisher = node.create_publisher(kind, topic.name, quality)
+        # without the lock of each call: the node ends its loop before it destroys publishers
+        handle = self._publisher.handle
+        self._count, self._publish = handle.get_subscription_count, handle.publish_raw
         self._context, self._log = node.context, node.get_logger()
         self.name, self.sent, self.lost = topic.name, 0, 0
 
     def send(self, data: bytes) -> None:
         """Send a serialised message, or count it as lost."""
         try:
-            self._publisher.publish(data)
+            self._publish(data)
             self.sent += 1
         except RCLError as error:
             if not self._context.ok():
@@ -64,7 +67,7 @@ class Publisher(Channel):
 
     def has_subscriber(self) -> bool:
         """Return whether anybody listens."""
-        return bool(self._publisher.get_subscription_count())
+        return bool(self._count())
 
 
 def message_class(name: str) -> Any:

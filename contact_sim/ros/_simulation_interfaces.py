@@ -1,23 +1,25 @@
 """The services and the action of simulation_interfaces, where that package is installed.
 
 Releases from 1.0 to 2.1 are served; fields and constants that some releases lack are looked up by
-name. Served is what makes sense for robots that are never spawned: time, state, and the robots and
-their links as entities.
+name. Served is what makes sense for robots that are never spawned: time, state, the ground, and
+the robots and their links as entities.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from geometry_msgs.msg import Vector3
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
 import contact_sim
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, InvalidInput, shortened, shown
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._conversions import (
     quaternion_values,
@@ -26,6 +28,7 @@ from contact_sim.ros._conversions import (
     set_vector,
     vector_values,
 )
+from contact_sim.ros._entity_bounds import EntityBoxes, overlaps_box, overlaps_sphere
 from contact_sim.ros._inputs import Services, StateControl, bounded, unit_quaternion
 from contact_sim.ros._publishers import EVERY
 
@@ -36,6 +39,7 @@ try:
     from simulation_interfaces.msg import (
         Bounds,
         EntityCategory,
+        EntityInfo,
         EntityState,
         NamedPose,
         Result,
@@ -49,7 +53,9 @@ except ImportError:  # the services of standard types are always there
 
 FEATURES = (
     'NAMED_POSES', 'ENTITY_CATEGORIES', 'ENTITY_STATE_GETTING', 'ENTITY_STATE_SETTING',
-    'ENTITY_INFO_GETTING', 'SIMULATION_RESET', 'SIMULATION_RESET_TIME', 'SIMULATION_RESET_STATE',
+    'ENTITY_INFO_GETTING', 'ENTITY_INFO_SETTING', 'ENTITY_TAGS', 'ENTITY_BOUNDS',
+    'ENTITY_BOUNDS_BOX', 'POSE_BOUNDS', 'WORLD_INFO_GETTING', 'SIMULATION_RESET',
+    'SIMULATION_RESET_TIME', 'SIMULATION_RESET_STATE',
     'SIMULATION_STATE_GETTING', 'SIMULATION_STATE_SETTING', 'SIMULATION_STATE_PAUSE',
     'STEP_SIMULATION_SINGLE', 'STEP_SIMULATION_MULTIPLE', 'STEP_SIMULATION_ACTION',
 )  # fmt: skip
@@ -79,6 +85,8 @@ class SimulationInterfaces:
             'reset_simulation': (srv.ResetSimulation, self._on_reset),
             **entities.services(),
         }
+        if hasattr(srv, 'GetCurrentWorld'):  # since 1.1
+            services_by_name['get_current_world'] = srv.GetCurrentWorld, self._on_get_world
         for prefix in prefixes:
             for name, (kind, callback) in services_by_name.items():
                 node.create_service(kind, prefix + name, callback, callback_group=self._group)
@@ -99,6 +107,15 @@ class SimulationInterfaces:
             'documentation: docs/services.md'
         )
         return response
+
+    def _on_get_world(self, _: Any, response: Any) -> Any:
+        """Return the ground under the robots, which is all of the world that is loaded."""
+        settings = self._control.parameters.settings['terrain']
+        response.world.name = settings.type
+        response.world.description = shortened(repr(self._sim.terrain))
+        if settings.file:
+            response.world.world_resource.uri = Path(settings.file).absolute().as_uri()
+        return _answer(response)
 
     @property
     def _state(self) -> int:
@@ -211,6 +228,14 @@ class Entities:
             }
             self._frames |= own
             self._robot_of |= dict.fromkeys(own, robot)
+        names = {entity: model.frames[frame].name for entity, frame in self._frames.items()}
+        links = {
+            entity: {name} if entity not in self._robots
+            else {names[own] for own in self._frames if self._robot_of[own] == entity}
+            for entity, name in names.items()
+        }  # fmt: skip
+        self._boxes = EntityBoxes(self._sim.robot, links)
+        self._told: dict[str, Any] = {}  # information that was set, by entity
 
     def services(self) -> dict[str, tuple[Any, Any]]:
         """Return name to type and callback of every service."""
@@ -220,24 +245,97 @@ class Entities:
             'get_entity_state': (srv.GetEntityState, self._on_get_state),
             'set_entity_state': (srv.SetEntityState, self._on_set_state),
             'get_entity_info': (srv.GetEntityInfo, self._on_get_info),
+            'set_entity_info': (srv.SetEntityInfo, self._on_set_info),
+            'get_entity_bounds': (srv.GetEntityBounds, self._on_get_bounds),
             'get_named_poses': (srv.GetNamedPoses, self._on_get_named_poses),
+            'get_named_pose_bounds': (srv.GetNamedPoseBounds, self._on_get_pose_bounds),
         }
 
     def _on_get_entities(self, request: Any, response: Any) -> Any:
         filters = request.filters
         response.entities = []
-        if filters.bounds.type != Bounds.TYPE_EMPTY:
-            return _answer(response, Result.RESULT_FEATURE_UNSUPPORTED, 'no filter of bounds')
+        if filters.bounds.type == Bounds.TYPE_CONVEX_HULL:
+            reason = 'bounds: only boxes and spheres'
+            return _answer(response, Result.RESULT_FEATURE_UNSUPPORTED, reason)
         try:
             pattern = re.compile(filters.filter)
-        except re.error as error:
+            inside = self._inside(filters.bounds)
+        except (re.error, InvalidInput) as error:
             reason = f'filter {filters.filter!r} is no regular expression: {error}'
+            if isinstance(error, InvalidInput):
+                reason = str(error)
             return _answer(response, Result.RESULT_OPERATION_FAILED, reason)
-        robots = EntityCategory.CATEGORY_ROBOT
-        categories = [category.category for category in filters.categories] or [robots]
-        if not filters.tags.tags and robots in categories:  # no entity has tags
-            response.entities = [name for name in self._frames if pattern.search(name)]
+        categories = {category.category for category in filters.categories}
+        for name in self._frames:
+            info = self._info(name)
+            if (
+                pattern.search(name)
+                and (not categories or info.category.category in categories)
+                and _has_tags(info.tags, filters.tags)
+                and inside(name)
+            ):
+                response.entities.append(name)
         return _answer(response)
+
+    def _inside(self, bounds: Any) -> Callable[[str], bool]:
+        """Return whether the box about an entity, in the axes of the world, is within bounds."""
+        if bounds.type == Bounds.TYPE_EMPTY:
+            return lambda _: True
+        points = np.array([vector_values(point) for point in bounds.points]).reshape(-1, 3)
+        ball = bounds.type == Bounds.TYPE_SPHERE
+        if (
+            bounds.type not in (Bounds.TYPE_BOX, Bounds.TYPE_SPHERE)
+            or len(points) != 2
+            or not np.isfinite(points[:, 0] if ball else points).all()
+            or not np.isfinite(points[0]).all()
+            or (ball and points[1, 0] < 0.0)
+        ):
+            kind, values = bounds.type, shown(points.tolist())
+            raise InvalidInput(f'bounds of type {kind} with points {values}: expected two finite')
+        self._place_all()
+        corners = points.min(axis=0), points.max(axis=0)
+
+        def inside(name: str) -> bool:
+            box = self._boxes.box(name, self._data)
+            if box is None:
+                place = np.array(self._data.oMf[self._frames[name]].translation)
+                box = place, place
+            if ball:
+                return overlaps_sphere(box, points[0], points[1, 0])
+            return overlaps_box(box, corners)
+
+        return inside
+
+    def _on_get_bounds(self, request: Any, response: Any) -> Any:
+        """Return the box about an entity, in the axes of its link."""
+        if request.entity not in self._frames:
+            return self._not_found(response, request.entity)
+        self._place_all()
+        return self._bounds(request.entity, response)
+
+    def _bounds(self, entity: str, response: Any) -> Any:
+        axes = self._data.oMf[self._frames[entity]]
+        box = self._boxes.box(entity, self._data, axes)
+        if box is None:
+            reason = f'{entity!r} has nothing that could be touched'
+            return _answer(response, Result.RESULT_OPERATION_FAILED, reason)
+        response.bounds.type = Bounds.TYPE_BOX
+        for corner in reversed(box):  # the upper one first
+            point = Vector3()
+            set_vector(point, corner)
+            response.bounds.points.append(point)
+        return _answer(response)
+
+    def _on_get_pose_bounds(self, request: Any, response: Any) -> Any:
+        """Return the box about a robot in a reference pose, in the axes of its base."""
+        for name, part in self._robots.items():
+            for reference in part.robot.reference_configurations:
+                if part.qualified_name(reference) == request.name:
+                    q = self._sim.standing_configuration(reference)
+                    model = self._sim.robot.pinocchio_model
+                    pin.framesForwardKinematics(model, self._data, q)
+                    return self._bounds(name, response)
+        return self._not_found(response, request.name, 'named pose')
 
     def _on_get_states(self, request: Any, response: Any) -> Any:
         self._on_get_entities(request, response)
@@ -247,19 +345,38 @@ class Entities:
     def _on_get_info(self, request: Any, response: Any) -> Any:
         if request.entity not in self._frames:
             return self._not_found(response, request.entity)
-        response.info.category.category = EntityCategory.CATEGORY_ROBOT
-        name = self._robot_of[request.entity]
-        robot = self._robots[name].robot
-        response.info.description = (
-            f'{robot.total_mass:.3f} kg, {robot.n_joints} joints, {len(robot.contact_points)} feet'
-            if request.entity == name
-            else f'link of {name}, can be read only'
-        )
+        response.info = self._info(request.entity)
         return _answer(response)
 
-    def _not_found(self, response: Any, entity: str) -> Any:
-        known = ', '.join(self._frames)
-        reason = f'no entity {entity!r}; there are {known}'
+    def _on_set_info(self, request: Any, response: Any) -> Any:
+        if request.entity not in self._frames:
+            return self._not_found(response, request.entity)
+        self._told[request.entity] = request.info
+        return _answer(response)
+
+    def _info(self, entity: str) -> Any:
+        """Return what was set, or category and description."""
+        if entity in self._told:
+            return self._told[entity]
+        info, name = EntityInfo(), self._robot_of[entity]
+        info.category.category = EntityCategory.CATEGORY_ROBOT
+        robot = self._robots[name].robot
+        info.description = (
+            f'{robot.total_mass:.3f} kg, {robot.n_joints} joints, {len(robot.contact_points)} feet'
+            if entity == name
+            else f'link of {name}, can be read only'
+        )
+        return info
+
+    def _not_found(self, response: Any, name: str, kind: str = 'entity') -> Any:
+        known: Iterable[str] = self._frames
+        if kind != 'entity':
+            known = [
+                part.qualified_name(reference)
+                for part in self._robots.values()
+                for reference in part.robot.reference_configurations
+            ]
+        reason = f'no {kind} {shown(name)}; there are {", ".join(known)}'
         return _answer(response, Result.RESULT_NOT_FOUND, reason)
 
     def _on_get_state(self, request: Any, response: Any) -> Any:
@@ -270,6 +387,11 @@ class Entities:
 
     def _states(self, names: list[str]) -> list[Any]:
         """Return poses, twists and accelerations of entities in the world."""
+        time = self._place_all()
+        return [self._state(self._frames[name], time) for name in names]
+
+    def _place_all(self) -> float:
+        """Compute the kinematics of the present state; return its time [s]."""
         now: list[Any] = []
         sim = self._sim
 
@@ -281,7 +403,7 @@ class Entities:
         model, data = sim.robot.pinocchio_model, self._data
         pin.forwardKinematics(model, data, q, v, acceleration)
         pin.updateFramePlacements(model, data)
-        return [self._state(self._frames[name], time) for name in names]
+        return float(time)
 
     def _state(self, frame: int, time: float) -> Any:
         model, data = self._sim.robot.pinocchio_model, self._data
@@ -338,9 +460,7 @@ class Entities:
 
     def _on_get_named_poses(self, request: Any, response: Any) -> Any:
         """Return the bases in every reference pose of their robots, standing on the ground."""
-        tags = set(request.tags.tags)
-        all_tags = request.tags.filter_mode == request.tags.FILTER_MODE_ALL
-        if not tags or (SPAWN in tags and not (all_tags and len(tags) > 1)):
+        if _has_tags([SPAWN], request.tags):
             response.poses = [
                 self._named_pose(robot, reference)
                 for robot, part in self._robots.items()
@@ -358,6 +478,12 @@ class Entities:
             set_vector(pose.pose.position, q[:3])
             set_quaternion(pose.pose.orientation, q[3:7])
         return pose
+
+
+def _has_tags(tags: Iterable[str], wanted: Any) -> bool:
+    """Return whether tags pass a TagsFilter; an empty one lets all pass."""
+    found = [tag in set(tags) for tag in wanted.tags]
+    return not found or (all if wanted.filter_mode == wanted.FILTER_MODE_ALL else any)(found)
 
 
 def _answer(response: Any, code: int | None = None, reason: str = '') -> Any:

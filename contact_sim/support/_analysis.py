@@ -13,6 +13,7 @@ also follow is another matter: with `base_mobility` < 6 they are too few or too 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,22 +90,24 @@ def base_motion(twist: Array, origin: Array, landmarks: dict[str, Array]) -> Rig
 
 
 def named_motions(
-    null_space: Array, origin: Array, landmarks: dict[str, Array]
+    null_space: Array, origin: Array, landmarks: dict[str, Array], most: int = 6
 ) -> tuple[RigidMotion, ...]:
-    """Return motions that span a space of twists (6, k), plain ones first.
+    """Return motions that span a space of twists (6, k), plain ones first, the first `most`.
 
     Translations along and rotations about the world axes, through the middle of the landmarks,
     are taken where they lie in the space; the rest of an orthonormal basis follows.
     """
-    count = null_space.shape[1]
+    count = min(null_space.shape[1], most)
     arm = np.mean(list(landmarks.values()), axis=0) - origin if landmarks else np.zeros(3)
     plain = [np.concatenate([axis, np.zeros(3)]) for axis in np.eye(3)]
     plain += [np.concatenate([np.cross(arm, axis), axis]) for axis in np.eye(3)]
     chosen: list[Array] = []
     for twist in [*plain, *null_space.T]:
+        if len(chosen) == count:
+            break
         inside = null_space @ (null_space.T @ twist)
         whole = np.linalg.norm(inside - twist) <= ON_LINE * np.linalg.norm(twist)
-        if len(chosen) < count and whole:
+        if whole:
             both = np.array([t / np.linalg.norm(t) for t in [*chosen, twist]])
             if not chosen or np.linalg.svd(both, compute_uv=False)[-1] > 1e-6:
                 chosen.append(twist)
@@ -115,39 +118,53 @@ def support_polygon(points: Array, normals: Array) -> Array:
     """Return the corners of the support polygon, counter-clockwise seen from above, (k, 3)."""
     if len(points) == 0:
         return np.zeros((0, 3))
-    normal = normals[0]
-    first = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
-    plane = points @ np.stack([first, np.cross(normal, first)], axis=1)
+    # plain numbers: a few points take NumPy ten times as long
+    nx, ny, nz = normals[0].tolist()
+    least = min(abs(nx), abs(ny), abs(nz))
+    if abs(nx) == least:
+        ax, ay, az = 0.0, nz, -ny  # normal × x
+    elif abs(ny) == least:
+        ax, ay, az = -nz, 0.0, nx
+    else:
+        ax, ay, az = ny, -nx, 0.0
+    bx, by, bz = ny * az - nz * ay, nz * ax - nx * az, nx * ay - ny * ax
+    plane = [
+        (ax * x + ay * y + az * z, bx * x + by * y + bz * z) for x, y, z in points.tolist()
+    ]  # fmt: skip
     # the convex hull: points inside, and on an edge between two others, are left out
-    order = np.lexsort((plane[:, 1], plane[:, 0])).tolist()
-    size = float(np.max(np.ptp(plane, axis=0)))
+    order = sorted(range(len(plane)), key=plane.__getitem__)
+    along, across = zip(*plane, strict=True)
+    size = max(max(along) - min(along), max(across) - min(across))
     lower, upper = _chain(plane, order, size), _chain(plane, order[::-1], size)
     return np.asarray(points[lower[:-1] + upper[:-1] if len(order) > 1 else order])
 
 
 def distance_inside(polygon: Array, point: Array) -> float:
     """Return how far a point (2,) lies inside a counter-clockwise polygon (n, 2); < 0: outside."""
-    if len(polygon) == 0:
-        return -np.inf
-    start, edge = polygon, np.roll(polygon, -1, axis=0) - polygon
-    length = np.linalg.norm(edge, axis=1)
-    share = np.einsum('ij,ij->i', point - start, edge) / np.maximum(length, 1e-150) ** 2
-    nearest = start + np.clip(share, 0.0, 1.0)[:, None] * edge
-    distance = float(np.linalg.norm(point - nearest, axis=1).min())
-    relative = point - start
-    left = edge[:, 0] * relative[:, 1] - edge[:, 1] * relative[:, 0]
-    return distance if len(polygon) > 2 and (left >= 0.0).all() else -distance
+    corners, (x, y) = polygon.tolist(), point.tolist()
+    nearest, inside = math.inf, len(corners) > 2
+    for (ax, ay), (bx, by) in zip(corners, [*corners[1:], *corners[:1]], strict=True):
+        edge_x, edge_y, rel_x, rel_y = bx - ax, by - ay, x - ax, y - ay
+        square = max(edge_x * edge_x + edge_y * edge_y, 1e-300)
+        share = min(max((rel_x * edge_x + rel_y * edge_y) / square, 0.0), 1.0)
+        distance = math.hypot(rel_x - share * edge_x, rel_y - share * edge_y)
+        nearest = min(nearest, distance)
+        inside = inside and edge_x * rel_y - edge_y * rel_x >= 0.0
+    return nearest if inside else -nearest
 
 
-def _chain(points: Array, order: list[int], size: float) -> list[int]:
+def _chain(points: list[tuple[float, float]], order: list[int], size: float) -> list[int]:
     chain: list[int] = []
     for i in order:
+        cx, cy = points[i]
         while len(chain) > 1:
-            (ax, ay), (bx, by), (cx, cy) = points[[*chain[-2:], i]]
+            (ax, ay), (bx, by) = points[chain[-2]], points[chain[-1]]
             if (bx - ax) * (cy - ay) - (by - ay) * (cx - ax) > 1e-12 * size * size:
                 break  # a turn to the left
             chain.pop()
-        if not chain or np.abs(points[i] - points[chain[-1]]).max() > 1e-12 * size:
+        if chain:
+            bx, by = points[chain[-1]]
+        if not chain or max(abs(cx - bx), abs(cy - by)) > 1e-12 * size:
             chain.append(i)
     return chain
 

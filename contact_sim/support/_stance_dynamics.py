@@ -17,7 +17,7 @@ import pinocchio as pin
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim._types import Array
+from contact_sim._types import Array, Indices
 from contact_sim._validation import (
     checked,
     checked_fields,
@@ -297,10 +297,6 @@ def stance_dynamics(
     data = model.createData()
     upper = np.triu(pin.crba(model, data, q, pin.Convention.WORLD))
     pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
-    base = np.arange(6)
-    if not robot.floating_base:
-        # what no joint drives (theory E8): a cart, if the motor is at its pendulum
-        base = np.setdiff1d(np.arange(robot.nv), robot.joint_velocity_index)
     jacobian, drift, position, frame = _contacts(robot, model, data, as_terrain(terrain))
     return StanceDynamics(
         feet=tuple(robot.contact_points[i].name for i in feet),
@@ -310,10 +306,20 @@ def stance_dynamics(
         contact_jacobian=jacobian[held],
         drift=drift[held],
         velocity=v,
-        base_dofs=base,
+        base_dofs=unforced_dofs(robot),
         position=position[list(feet)],
         frame=frame[list(feet)],
     )
+
+
+def unforced_dofs(robot: RobotModel) -> Indices:
+    """Return the dofs of a floating base; of a fixed one what no joint drives (theory E8).
+
+    That is a cart, if the motor is at its pendulum.
+    """
+    if robot.floating_base:
+        return np.arange(6)
+    return np.setdiff1d(np.arange(robot.nv), robot.joint_velocity_index)
 
 
 @checked

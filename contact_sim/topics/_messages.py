@@ -3,6 +3,7 @@
 A message is serialised once, as CDR, little endian, as DDS sends it and MCAP stores it. It is a
 mapping of its fields; omitted fields are 0, empty or false. Short forms:
 
+    a diagnostic_msgs/KeyValue                             a pair of texts
     a message whose fields are all numbers of one type    these numbers, array-like:
                                                            a Pose is x, y, z, then qx, qy, qz, qw
     a sequence of such messages                            an array, one row for each
@@ -19,11 +20,12 @@ from __future__ import annotations
 import re
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim.simulation._report import StepReport
@@ -341,6 +343,18 @@ class Constant:
         self.cached: dict[int, bytes] = {}
 
 
+class Varying:
+    """A leaf of a message that a `Layout` writes anew: float64, int32 or a stamp.
+
+    Writing a message notes where its bytes end.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.kind = ''  # of its numbers; empty for a stamp
+        self.ends: list[int] = []
+
+
 @cache
 def encoder(name: str) -> Callable[[Any], bytes]:
     """Return the function that serialises a message of `package/Name`."""
@@ -378,16 +392,24 @@ def _writer(name: str) -> Writer:
         return _write_string
     if name in TIMES:
         return _write_time
+    if name == 'diagnostic_msgs/KeyValue':
+        return _write_pair
     numbers = uniform(name)
     if numbers is not None:
         return _array(*numbers)
     parts = [
         (field.name, _field_writer(field), Constant(_default(field))) for field in fields_of(name)
     ]
+    kinds = {field.name: (uniform(field.type) or [''])[0] for field in fields_of(name)}
 
     def write(out: bytearray, message: Mapping[str, Any]) -> None:
         for key, write_field, default in parts:
             value = message.get(key, default)
+            if type(value) is Varying:
+                write_field(out, value.value)
+                value.kind = kinds[key]
+                value.ends.append(len(out))
+                continue
             if type(value) is not Constant:
                 write_field(out, value)
                 continue
@@ -481,14 +503,75 @@ def _write_length(out: bytearray, length: int) -> None:
 
 def _write_string(out: bytearray, text: str) -> None:
     encoded = text.encode()
-    _write_length(out, len(encoded) + 1)
-    out += encoded
-    out.append(0)
+    out += PADDING[-len(out) % 4] + _LENGTH.pack(len(encoded) + 1) + encoded + b'\0'
+
+
+def _write_pair(out: bytearray, texts: tuple[str, str]) -> None:
+    for text in texts:
+        _write_string(out, text)
 
 
 def _write_time(out: bytearray, time: int) -> None:
     _align(out, 4)
     out += _TIME.pack(*divmod(time, SECOND))
+
+
+class Layout:
+    """A message of fixed size: its bytes are made once, stamps and numbers are written in place.
+
+    Args:
+        name: its type, `package/Name`.
+        message: its fields; those that change are `Varying`.
+    """
+
+    def __init__(self, name: str, message: Mapping[str, Any]) -> None:
+        varying = {id(leaf): leaf for leaf in _varying_leaves(message)}.values()
+        data = encoder(name)(message)
+        # numbers lie on multiples of their size after the header, here also in memory
+        self._whole = np.zeros(8 + (len(data) + 7) // 8 * 8, dtype=np.uint8)
+        self._data = self._whole[8 - len(ENCAPSULATION) :][: len(data)]
+        self._data[:] = np.frombuffer(data, dtype=np.uint8)
+        self._words, self._numbers = self._whole.view('<u4'), self._whole.view('<f8')
+        self._stamps = _places(varying, '', 4)
+        self._of_integers, self._of_numbers = (
+            _places(varying, 'int32', 4), _places(varying, 'float64', 8)
+        )  # fmt: skip
+
+    def filled(self, time: int, numbers: Array, integers: Sequence[int] = ()) -> bytes:
+        """Return the message at simulated time [ns].
+
+        Args:
+            time: of all its stamps.
+            numbers: all float64 that change, in the order of the message.
+            integers: all int32.
+        """
+        stamps = self._stamps
+        self._words[stamps[::2]], self._words[stamps[1::2]] = divmod(time, SECOND)
+        self._numbers[self._of_numbers] = numbers
+        self._words[self._of_integers] = integers
+        return self._data.tobytes()
+
+
+def _varying_leaves(message: Any) -> Iterator[Varying]:
+    if isinstance(message, Varying):
+        yield message
+    elif isinstance(message, Mapping):
+        for value in message.values():
+            yield from _varying_leaves(value)
+    elif isinstance(message, list | tuple):
+        for value in message:
+            yield from _varying_leaves(value)
+
+
+def _places(varying: Iterable[Varying], kind: str, size: int) -> NDArray[np.intp]:
+    """Return where the numbers of a kind are, as indices of numbers of `size` bytes."""
+    # the encapsulation ends at byte 8 of the memory, and at byte 4 of the message
+    shift = 8 - len(ENCAPSULATION)
+    spans = sorted(
+        ((end + shift) // size, np.size(leaf.value) if kind else 2)
+        for leaf in varying if leaf.kind == kind for end in leaf.ends
+    )  # fmt: skip
+    return np.concatenate([np.arange(0), *(np.arange(end - n, end) for end, n in spans)])
 
 
 # --- Outputs: from the content of a step to the channels of a sink.
@@ -521,9 +604,9 @@ class Channel(ABC):
     def __init__(self, topic: Topic) -> None:
         self._encode = encoder(topic.type.replace('/msg/', '/'))
 
-    def publish(self, message: Message) -> None:
-        """Serialise a message and send it."""
-        self.send(self._encode(message))
+    def publish(self, message: Message | bytes) -> None:
+        """Send a message, and serialise it before unless that was done."""
+        self.send(message if isinstance(message, bytes) else self._encode(message))
 
     @abstractmethod
     def send(self, data: bytes) -> None:
@@ -546,7 +629,7 @@ class Output:
 
     Args:
         sink: where the messages go.
-        topics: of one kind: the same rates, and `on_demand` or not.
+        topics: of one kind, with the same rates.
         content: returns a message for each of the topics, or no message at all.
 
     Attributes:
@@ -557,26 +640,24 @@ class Output:
         self,
         sink: Sink,
         topics: Iterable[Topic],
-        content: Callable[[Step], Sequence[Message]],
+        content: Callable[[Step], Sequence[Message | bytes]],
     ) -> None:
         topics = tuple(topics)
         channels = (sink.channel(topic) for topic in topics)
         self.channels = [channel for channel in channels if channel is not None]
         self._content = content
         self._rates = frozenset(rate for topic in topics for rate in topic.rates)
-        self._on_demand = any(topic.on_demand for topic in topics)
 
     def publish(self, step: Step) -> None:
         """Publish the messages of a step, if they are due and received by anybody."""
-        channels = self.channels
-        if not channels or self._rates.isdisjoint(step.due):
+        if self._rates.isdisjoint(step.due):
             return
-        if self._on_demand and not any(channel.has_subscriber() for channel in channels):
-            return
-        messages = self._content(step)
+        heard = [channel.has_subscriber() for channel in self.channels]
+        messages = self._content(step) if True in heard else ()
         if messages:
-            for channel, message in zip(channels, messages, strict=True):
-                channel.publish(message)
+            for channel, message, wanted in zip(self.channels, messages, heard, strict=True):
+                if wanted:
+                    channel.publish(message)
 
 
 # --- Parts of messages.
@@ -611,5 +692,5 @@ def _layout(labels: tuple[str, ...]) -> Constant:
 
 def diagnostics(time: int, status: Message, values: Mapping[str, Any]) -> Message:
     """Return a DiagnosticArray of one status with these values."""
-    pairs = [{'key': key, 'value': str(value)} for key, value in values.items()]
-    return {'header': header(time), 'status': [{**status, 'values': pairs}]}
+    texts = [(key, str(value)) for key, value in values.items()]
+    return {'header': header(time), 'status': [{**status, 'values': texts}]}

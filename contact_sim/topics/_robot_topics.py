@@ -128,6 +128,11 @@ def recorded_settings(parameters: Mapping[str, Mapping[str, Any]]) -> Settings:
     return settings
 
 
+def report_of(report: StepReport, part: RobotPart) -> Report:
+    """Return the part of a report that is of one robot: of a robot alone the report itself."""
+    return RobotView(report, part) if part.name else report
+
+
 # --- Frame ids.
 
 
@@ -175,6 +180,11 @@ def wrench_frame_ids(part: RobotPart, settings: Settings, feet: Iterable[Foot]) 
 
 SEEDS = 2**31
 """Distance of the seeds of two robots; the parameter is smaller."""
+EXACT_SENSORS: Settings = {
+    'noise': NoiseParameters(), 'sensors.imu': ImuSensing(), 'sensors.joints': EncoderSensing(),
+    'sensors.forces': ForceSensing(),
+}  # fmt: skip
+"""Settings of sensors that measure the exact values."""
 SETTINGS = ('noise', 'sensors.imu', 'sensors.joints', 'sensors.contacts', 'sensors.forces')
 """Prefixes of the live parameters of sensors."""
 
@@ -239,22 +249,49 @@ class SensorSet:
         self._delayed = {
             kind: DelayedSensor(sensor) for kind, sensor in self.sensors._asdict().items()
         }
+        exact = chosen_sensors(part, settings | EXACT_SENSORS)
+        self._ideal = {
+            kind for kind in ('joints', 'imu', 'forces')
+            if _errors(getattr(self.sensors, kind)) == _errors(getattr(exact, kind))
+        }  # fmt: skip
+        self._step: Report | None = None
+        self._values: dict[tuple[str, bool], Any] = {}
 
     def observe(self, report: Report) -> None:
         """Take the samples of a step, published or not."""
+        self._step = None
         for delayed in self._delayed.values():
             if delayed.sensor.remembers:
                 delayed.observe(report)
 
     def measured(self, kind: str, report: Report) -> Any:
         """Return what a sensor, a field of RobotSensors, measures after a step."""
-        delayed = self._delayed[kind]
-        delayed.observe(report)
-        return delayed.measured()
+        if kind in self._ideal:
+            return self.true(kind, report)
+        return self._once(kind, False, report)
 
     def true(self, kind: str, report: Report) -> Any:
         """Return the exact values of a sensor."""
-        return self._delayed[kind].sensor.truth(report)
+        return self._once(kind, True, report)
+
+    def _once(self, kind: str, true: bool, report: Report) -> Any:
+        """Return values that are computed once for all topics of a step."""
+        if report is not self._step:
+            self._step, self._values = report, {}
+        values = self._values.get((kind, true))
+        if values is None:
+            delayed = self._delayed[kind]
+            if true:
+                values = delayed.sensor.truth(report)
+            else:
+                delayed.observe(report)
+                values = delayed.measured()
+            self._values[kind, true] = values
+        return values
+
+
+def _errors(sensor: Any) -> tuple[Any, Any]:
+    return sensor.noise, sensor.sensing
 
 
 # --- Outputs of a robot.
@@ -294,7 +331,7 @@ class RobotTopics:
         truth: bool = True,
         ground: Callable[[], Terrain] = Plane,
     ) -> None:
-        self.part, self.report = part, RobotView(report, part)
+        self.part, self.report = part, report_of(report, part)
         self._node, self._prefix = node, frame_id(part, settings, '')
         self._odom_frame, self._base = settings[''].odom_frame, base_frame_id(part, settings)
         self._alias = base_alias(part, settings)
@@ -330,7 +367,7 @@ class RobotTopics:
 
     def observe(self, report: StepReport) -> None:
         """Sample the sensors after a step of all robots, published or not."""
-        self.report = RobotView(report, self.part)
+        self.report = report_of(report, self.part)
         self._set.observe(self.report)
         self._seeing.observe(self.report)
 

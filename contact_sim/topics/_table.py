@@ -29,8 +29,6 @@ class Topic(NamedTuple):
     """Messages that a publisher keeps for subscribers that are slow."""
     latched: bool = False
     """Whether subscribers that come late get the last message."""
-    on_demand: bool = False
-    """Whether it is published only while there is a subscriber."""
 
 
 JOINT_STATES = Topic('joint_states', 'sensor_msgs/msg/JointState', ('joint_states',))
@@ -38,9 +36,7 @@ ODOM = Topic('odom', 'nav_msgs/msg/Odometry', ('odom',))
 IMU = Topic('imu/data', 'sensor_msgs/msg/Imu', ('imu',))
 FOOT_WRENCH = Topic('contacts/<foot>/wrench', 'geometry_msgs/msg/WrenchStamped', ('wrenches',))
 FOOT_CONTACTS = Topic('foot_contacts', 'std_msgs/msg/Int16MultiArray', ('wrenches',))
-FOOT_CONTACTS_STAMPED = Topic(
-    'foot_contacts_stamped', 'sensor_msgs/msg/JointState', ('wrenches',), on_demand=True
-)
+FOOT_CONTACTS_STAMPED = Topic('foot_contacts_stamped', 'sensor_msgs/msg/JointState', ('wrenches',))
 """The same with time and names, which an Int16MultiArray has not."""
 SENSORS = {
     'joints': JOINT_STATES,
@@ -52,18 +48,14 @@ SENSORS = {
 LINK_WRENCH = Topic('contacts/<link>/wrench', 'geometry_msgs/msg/WrenchStamped', ('wrenches',))
 LINK_CONTACTS = Topic('link_contacts', 'std_msgs/msg/Int16MultiArray', ('wrenches',))
 """Wrenches and contacts of the links of `contact_links`."""
-HEIGHT_SCAN = Topic(
-    'height_scan', 'sensor_msgs/msg/PointCloud2', ('height_scan',), 10, on_demand=True
-)
+HEIGHT_SCAN = Topic('height_scan', 'sensor_msgs/msg/PointCloud2', ('height_scan',), 10)
 """Points of the ground around the robot, with how far they are below it."""
-LASER_SCAN = Topic('scan', 'sensor_msgs/msg/LaserScan', ('lidar',), 10, on_demand=True)
+LASER_SCAN = Topic('scan', 'sensor_msgs/msg/LaserScan', ('lidar',), 10)
 """Of the ring of the lidar that is nearest to the x-y plane of its frame."""
-POINTS = Topic('points', 'sensor_msgs/msg/PointCloud2', ('lidar',), 10, on_demand=True)
+POINTS = Topic('points', 'sensor_msgs/msg/PointCloud2', ('lidar',), 10)
 """Of all rings."""
-DEPTH_IMAGE = Topic('depth/image', 'sensor_msgs/msg/Image', ('depth',), 10, on_demand=True)
-CAMERA_INFO = Topic(
-    'depth/camera_info', 'sensor_msgs/msg/CameraInfo', ('depth',), 10, on_demand=True
-)
+DEPTH_IMAGE = Topic('depth/image', 'sensor_msgs/msg/Image', ('depth',), 10)
+CAMERA_INFO = Topic('depth/camera_info', 'sensor_msgs/msg/CameraInfo', ('depth',), 10)
 DESCRIPTION = Topic('robot_description', 'std_msgs/msg/String', depth=1, latched=True)
 """URDF of the robot, with `publish_robot_description`."""
 
@@ -74,19 +66,14 @@ CONSTRAINT_WRENCH = Topic(
     'constraints/<name>/wrench', 'geometry_msgs/msg/WrenchStamped', ('wrenches',)
 )
 CONSTRAINT_EFFORT = Topic('constraints/<name>/effort', 'sensor_msgs/msg/JointState', ('wrenches',))
-MARKERS = Topic(
-    '~/contact_markers', 'visualization_msgs/msg/MarkerArray', ('markers',), 10, on_demand=True
-)
+MARKERS = Topic('~/contact_markers', 'visualization_msgs/msg/MarkerArray', ('markers',), 10)
 TERRAIN = Topic('~/terrain', 'visualization_msgs/msg/MarkerArray', depth=1, latched=True)
 GRID_MAP = Topic('~/grid_map', 'grid_map_msgs/msg/GridMap', depth=1, latched=True)
-SOLVER_STATE = Topic(
-    '~/solver_state', 'std_msgs/msg/Float64MultiArray', ('solver_state',), on_demand=True
-)
+SOLVER_STATE = Topic('~/solver_state', 'std_msgs/msg/Float64MultiArray', ('solver_state',))
 SOLVER_DIAGNOSTICS = Topic(
     '~/solver_diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', ('solver_state',),
-    on_demand=True,
 )  # fmt: skip
-SHADOW = Topic('~/shadow', 'std_msgs/msg/Float64MultiArray', ('shadow',), on_demand=True)
+SHADOW = Topic('~/shadow', 'std_msgs/msg/Float64MultiArray', ('shadow',))
 DIAGNOSTICS = Topic('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', depth=10)
 
 GROUND_TRUTH = '~/ground_truth/'
@@ -96,7 +83,7 @@ GROUND_TRUTH = '~/ground_truth/'
 def ground_truth(topic: Topic) -> Topic:
     """Return the topic of the exact values of a sensor."""
     name = GROUND_TRUTH + topic.name.removesuffix('/data')
-    return topic._replace(name=name, on_demand=True)
+    return topic._replace(name=name)
 
 
 def _types(*topics: Topic) -> dict[str, str]:

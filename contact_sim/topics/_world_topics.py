@@ -17,19 +17,19 @@ from contact_sim.parameters import Settings
 from contact_sim.robot._constraints import Constraint, JointCoupling
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart, parts_of
-from contact_sim.sensors._robot_view import RobotView
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._shadow import ShadowReport
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._trajectory import velocity_labels
 from contact_sim.solvers._cone_problem import NONFINITE
 from contact_sim.step._problem import STATUSES, SolverStatus
-from contact_sim.support._analysis import Support, analyse_support
+from contact_sim.support._measures import MEASURES, SupportMeasures
 from contact_sim.terrain._grid import ELEVATION, GroundGrid, ground_grid
 from contact_sim.topics._markers import (
     CLEAR,
     ContactMarkers,
-    Marker,
+    MarkerArrays,
+    Shapes,
     SupportMarkers,
     arrows,
     ground_markers,
@@ -46,7 +46,7 @@ from contact_sim.topics._messages import (
     labelled,
     transform,
 )
-from contact_sim.topics._robot_topics import AT_THE_ORIGIN, RobotTopics, base_alias
+from contact_sim.topics._robot_topics import AT_THE_ORIGIN, RobotTopics, base_alias, report_of
 from contact_sim.topics._table import (
     CLOCK,
     CONSTRAINT_EFFORT,
@@ -121,6 +121,7 @@ class SimulationTopics:
             for part in self._parts
         ]
         of_constraints = [self._constraint(constraint, settings) for constraint in constraints]
+        self._marker_arrays = MarkerArrays(self._frame)
         self._markers = Output(sink, [MARKERS], self._marker_array)
         self._outputs = [
             transforms,  # before everything that is drawn in its frames
@@ -151,7 +152,7 @@ class SimulationTopics:
 
     def publish_clock(self, time: int) -> None:
         """Publish /clock at simulated time [ns]."""
-        if self._clock is not None:
+        if self._clock is not None and self._clock.has_subscriber():
             self._clock.publish({'clock': time})
 
     def publish_static_transforms(self, time: int) -> None:
@@ -198,14 +199,15 @@ class SimulationTopics:
     def rehearse(self, report: StepReport) -> None:
         """Make the messages whose content is computed by kernels, so that these are compiled."""
         self._shapes(report, NO_WRENCHES)
-        solver_numbers(report, self._parts, self.ground, self._constraints, 0.0)
+        self._numbers.of(report, 0.0)
         for part in self._parts:
             feet, q = range(len(part.robot.contact_points)), report.q[part.q]
-            support_numbers(analyse_support(part.robot, q, feet, terrain=self.ground))
+            SupportMeasures(part.robot, self.ground).of(q, feet)
 
     def _follow_ground(self) -> None:
         self.ground = self._sim.terrain
         self._contact_markers = ContactMarkers()
+        self._numbers = SolverNumbers(self._parts, self.ground, self._constraints)
         self._support_markers = [
             SupportMarkers(part.robot, self.ground, part.number) for part in self._parts
         ]
@@ -257,30 +259,28 @@ class SimulationTopics:
 
     # ---------------------------------------------------------------- markers
 
-    def _marker_array(self, step: Step) -> list[Message]:
-        markers = self._shapes(step.report, step.wrenches)
-        return [marker_array(markers, step.stamp, self._frame)]
+    def _marker_array(self, step: Step) -> list[bytes]:
+        shapes = self._shapes(step.report, step.wrenches)
+        return [self._marker_arrays.serialised(shapes, step.stamp)]
 
-    def _shapes(self, report: StepReport, wrenches: Mapping[str, Array]) -> list[Marker]:
+    def _shapes(self, report: StepReport, wrenches: Mapping[str, Array]) -> list[Shapes]:
         origins = {
             frame: np.array(self._sim.frame_placement(frame).translation) for frame in wrenches
         }
-        markers = self._contact_markers.of(report, wrenches, origins)
+        shapes = self._contact_markers.of(report, wrenches, origins)
         for part, support in zip(self._parts, self._support_markers, strict=True):
-            markers += support.of(RobotView(report, part))
+            shapes += support.of(report_of(report, part))
         for k, (name, point) in enumerate(self._points.items()):
-            markers += arrows('constraint_force', point.arrow(report, self._in_force(name)), k)
-        return markers
+            arrow = point.arrow(report, self._in_force(name))
+            shapes.append(arrows('constraint_force', arrow, k))
+        return shapes
 
     # ---------------------------------------------------------------- solver and shadow
 
     def _solver_numbers(self, step: Step) -> dict[str, float]:
         """Return the numbers of a step, computed once for both topics."""
         if self._solved[0] is not step:
-            numbers = solver_numbers(
-                step.report, self._parts, self.ground, self._constraints, step.real_time_factor
-            )
-            self._solved = step, numbers
+            self._solved = step, self._numbers.of(step.report, step.real_time_factor)
         return self._solved[1]
 
     def _solver_state(self, step: Step) -> list[Message]:
@@ -307,78 +307,62 @@ MISSED = 1e-6
 """Drift rate [m/s, rad/s] above which one of contradictory constraints is reported as not met."""
 
 
-def solver_numbers(
-    report: StepReport,
-    parts: Iterable[RobotPart],
-    terrain: Terrain,
-    constraints: Iterable[str],
-    real_time_factor: float,
-) -> dict[str, float]:
-    """Return the number of every label of ~/solver_state.
+class SolverNumbers:
+    """Computes the number of every label of ~/solver_state.
 
     First time [s], status (index into the solver statuses), converged, iterations, the residual
     of the solver's own criterion, contacts, the real-time factor and the stiffness ratio (above 2
     explicit springs explode), whether the forces are physical, then the residuals of
-    step/_problem.py and the support of the feet, `support_numbers`, with the name of each of
+    step/_problem.py and the support of the feet, `SupportMeasures`, with the name of each of
     several robots before it: `a/support_rank`. At the end the errors of the `constraints`:
     `constraints.stand.drift`, |h|, and `constraints.stand.drift_rate`, |ḣ|.
+
+    Args:
+        parts: the robots.
+        terrain: the ground under them.
+        constraints: names of all that are described, in force or not.
     """
-    solver = report.solver
-    values = {
-        'time': report.time,
-        'status': float(STATUSES.index(solver.status)),
-        'converged': float(solver.converged),
-        'iterations': float(solver.iterations),
-        'solver_residual': solver.residual,
-        'contacts': float(np.count_nonzero(report.contacts.mode) + _on_ground(report)),
-        'real_time_factor': real_time_factor,
-        'stiffness_ratio': report.stiffness_ratio,
-        'physical': float(solver.physical),
-        **report.residuals.as_dict(),
-    }
-    for part in parts:
-        view = RobotView(report, part)
-        touching = np.unique(np.flatnonzero(view.contacts.mode) // terrain.features)
-        standing = touching[touching < len(part.robot.contact_points)]  # not the rest of the body
-        support = analyse_support(part.robot, view.q, standing.tolist(), terrain=terrain)
-        values |= {part.qualified_name(name): x for name, x in support_numbers(support).items()}
-    for name in constraints:
-        state = report.constraints.get(name)  # None for those that are not in force
-        values[f'constraints.{name}.drift'] = state.drift if state else 0.0
-        values[f'constraints.{name}.drift_rate'] = state.drift_rate if state else 0.0
-    return {label: float(value) for label, value in values.items()}
+
+    def __init__(
+        self, parts: Iterable[RobotPart], terrain: Terrain, constraints: Iterable[str]
+    ) -> None:
+        self._constraints = tuple(constraints)
+        self._supports = [(part, SupportMeasures(part.robot, terrain)) for part in parts]
+        self._labels = [
+            [part.qualified_name(f'support_{name}') for name in MEASURES] for part in parts
+        ]
+
+    def of(self, report: StepReport, real_time_factor: float) -> dict[str, float]:
+        """Return the numbers of a step by their labels."""
+        solver = report.solver
+        values = {
+            'time': report.time,
+            'status': float(STATUSES.index(solver.status)),
+            'converged': float(solver.converged),
+            'iterations': float(solver.iterations),
+            'solver_residual': solver.residual,
+            'contacts': float(np.count_nonzero(report.contacts.mode) + _on_ground(report)),
+            'real_time_factor': real_time_factor,
+            'stiffness_ratio': report.stiffness_ratio,
+            'physical': float(solver.physical),
+            **report.residuals.as_dict(),
+        }
+        for (part, support), labels in zip(self._supports, self._labels, strict=True):
+            view = report_of(report, part)
+            touching = np.flatnonzero(view.contacts.mode) // support.terrain.features
+            points = len(part.robot.contact_points)  # not the rest of the body
+            standing = sorted({foot for foot in touching.tolist() if foot < points})
+            values |= zip(labels, support.of(view.q, standing), strict=True)
+        for name in self._constraints:
+            state = report.constraints.get(name)  # None for those that are not in force
+            values[f'constraints.{name}.drift'] = state.drift if state else 0.0
+            values[f'constraints.{name}.drift_rate'] = state.drift_rate if state else 0.0
+        return {label: float(value) for label, value in values.items()}
 
 
 def _on_ground(report: StepReport) -> int:
     """Return the number of contacts of bodies with the ground that carry load."""
     return int(np.count_nonzero(report.pairs.on_ground & (report.pairs.normal_force > 0.0)))
-
-
-def support_numbers(support: Support) -> dict[str, float]:
-    """Return the support as labelled numbers, the same labels for every set of feet.
-
-    `support_free_*` is the first motion of a floating base that the feet cannot act on: its
-    direction, a point of its axis [m], and whether it turns; zeros where there is none, all of
-    them in flight. The margin [m] is 0 in flight.
-    """
-    numbers = {
-        'rank': support.rank,
-        'base_rank': support.base_rank,
-        'internal_constraints': support.internal_constraints,
-        'uncontrollable_base_dof': support.uncontrollable_base_dof,
-        'base_mobility': support.base_mobility,
-        'conditioning': support.conditioning,
-        'base_conditioning': support.base_conditioning,
-        'margin': support.margin if support.feet else 0.0,
-    }
-    direction, point, turns = np.zeros(3), np.zeros(3), 0.0
-    if support.feet and support.robot.floating_base and support.uncontrollable_base_dof:
-        motion = support.uncontrollable_base_directions[0]
-        direction, point, turns = motion.direction, motion.point, float(np.isfinite(motion.pitch))
-    numbers |= {f'free_direction_{axis}': direction[k] for k, axis in enumerate('xyz')}
-    numbers |= {f'free_point_{axis}': point[k] for k, axis in enumerate('xyz')}
-    numbers['free_rotation'] = turns
-    return {f'support_{name}': float(number) for name, number in numbers.items()}
 
 
 def status_counts(statuses: Sequence[int]) -> dict[str, int]:

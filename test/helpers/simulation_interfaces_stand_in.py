@@ -30,7 +30,11 @@ MESSAGES = {
     'SimulationState': """uint8 STATE_STOPPED=0, uint8 STATE_PLAYING=1, uint8 STATE_PAUSED=2,
         uint8 STATE_QUITTING=3, uint8 STATE_NO_WORLD=4, uint8 STATE_LOADING_WORLD=5,
         uint8 state""",
-    'SimulatorFeatures': """uint8 NAMED_POSES=2, uint8 ENTITY_CATEGORIES=8,
+    'Resource': 'string uri, string resource_string',
+    'WorldResource': 'string name, Resource world_resource, string description, string[] tags',
+    'SimulatorFeatures': """uint8 NAMED_POSES=2, uint8 POSE_BOUNDS=3, uint8 ENTITY_TAGS=4,
+        uint8 ENTITY_BOUNDS=5, uint8 ENTITY_BOUNDS_BOX=6, uint8 ENTITY_INFO_SETTING=13,
+        uint8 WORLD_INFO_GETTING=44, uint8 ENTITY_CATEGORIES=8,
         uint8 ENTITY_STATE_GETTING=10, uint8 ENTITY_STATE_SETTING=11,
         uint8 ENTITY_INFO_GETTING=12, uint8 SIMULATION_RESET=20, uint8 SIMULATION_RESET_TIME=21,
         uint8 SIMULATION_RESET_STATE=22, uint8 SIMULATION_STATE_GETTING=24,
@@ -44,6 +48,10 @@ SERVICES = {
     'GetEntities': 'EntityFilters filters --- Result result, string[] entities',
     'GetEntitiesStates': """EntityFilters filters ---
         Result result, string[] entities, EntityState[] states""",
+    'GetCurrentWorld': '--- uint8 NO_WORLD_LOADED=101, Result result, WorldResource world',
+    'GetEntityBounds': 'string entity --- Result result, Bounds bounds',
+    'GetNamedPoseBounds': 'string name --- Result result, Bounds bounds',
+    'SetEntityInfo': 'string entity, EntityInfo info --- Result result',
     'GetEntityInfo': 'string entity --- Result result, EntityInfo info',
     'GetEntityState': 'string entity --- Result result, EntityState state',
     'GetNamedPoses': 'TagsFilter tags --- Result result, NamedPose[] poses',
@@ -65,14 +73,14 @@ ACTIONS = {
 FLAGS = ('set_pose', 'set_twist', 'set_acceleration')
 NO_CODE, NO_WORLDS = ('INVALID_POSE',), ('STATE_NO_WORLD', 'STATE_LOADING_WORLD')
 LACKING = {
-    '1.0.0': (*FLAGS, *NO_CODE, *NO_WORLDS),
+    '1.0.0': (*FLAGS, *NO_CODE, *NO_WORLDS, 'WORLD_INFO_GETTING', 'GetCurrentWorld'),
     '1.5.0': (*FLAGS, *NO_CODE),
     '1.5.1': FLAGS,  # of Jazzy
     '1.6.0': (*FLAGS, *NO_CODE),
     '1.6.1': FLAGS,  # of Kilted
     '2.1.0': (),
 }
-"""Fields and constants of the above that a release does not have."""
+"""Fields, constants and services of the above that a release does not have."""
 SCALARS = {'bool': bool, 'string': str} | dict.fromkeys(('uint8', 'uint16', 'uint64'), int)
 STANDARD = {kind.__name__: kind for kind in (Accel, Header, Pose, Twist, Vector3)}
 PACKAGE = 'simulation_interfaces'
@@ -91,6 +99,8 @@ def stand_in(release: str) -> dict[str, ModuleType]:
         ('action', ACTIONS, ('Goal', 'Result', 'Feedback')),
     ):
         for name, text in interfaces.items():
+            if name in LACKING[release]:
+                continue
             classes = {
                 part: _message(f'{name}_{part}', said, known, LACKING[release])
                 for part, said in zip(parts, text.split('---'), strict=True)

@@ -40,8 +40,20 @@ def test_no_key_is_listed_that_nobody_uses():
     assert known_keys() <= set().union(*map(dependencies, MANIFESTS))
 
 
-def test_what_is_released_is_so_for_jazzy_and_kilted():
-    assert all(len(versions) == 2 and all(versions) for versions in KNOWN['released'].values())
+def test_what_is_released_is_so_for_every_distribution():
+    """Jazzy, Kilted, Lyrical and Rolling."""
+    for versions in KNOWN['released'].values():
+        assert len(versions) == 4
+        assert all(re.fullmatch(r'\d+\.\d+\.\d+-\d+', version) for version in versions)
+
+
+def test_the_entry_for_rosdistro_is_of_this_version():
+    text = (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8')
+    (block,) = re.findall(r'```yaml\n(contact_sim:.*?)```', text, re.DOTALL)
+    entry = yaml.safe_load(block)['contact_sim']
+    assert entry['release']['version'] == f'{version()}-1'
+    assert entry['release'].keys() == {'tags', 'url', 'version'}
+    assert entry['source'].keys() >= {'type', 'url', 'version'}
 
 
 def test_the_plugin_that_has_no_key_is_not_needed(pytestconfig, request):

@@ -16,7 +16,7 @@ import numpy as np
 import rclpy
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
-from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
@@ -31,6 +31,7 @@ from contact_sim.ros._conversions import (
     odometry_values,
     seconds,
 )
+from contact_sim.ros._executor import quickest_executor
 from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.ros._processes import Interruption, leave
 from contact_sim.ros._robots import RobotParameters, named_robot
@@ -191,16 +192,6 @@ class CommandedVelocity:
             self._follow(self._rest)
 
 
-def _executor() -> Executor:
-    """Return the executor of rclpy that costs least per message."""
-    try:
-        from rclpy.experimental import EventsExecutor
-    except ImportError:  # before Kilted
-        return SingleThreadedExecutor()
-    executor: Executor = EventsExecutor()
-    return executor
-
-
 def run(controller: Callable[[], ControllerNode], name: str, args: list[str] | None = None) -> int:
     """Run a controller until it is interrupted; return 1 where it cannot start."""
     connected = threading.Event()
@@ -215,7 +206,7 @@ def run(controller: Callable[[], ControllerNode], name: str, args: list[str] | N
             node = controller()
             node.connect()
             connected.set()
-            executor = _executor()
+            executor = quickest_executor()
             executor.add_node(node)
             while rclpy.ok() and not interruption.requested:
                 executor.spin_once(timeout_sec=LONGEST_WAIT)

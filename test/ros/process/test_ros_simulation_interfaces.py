@@ -13,8 +13,9 @@ pytest.importorskip(
     'test_ros_services.py tests the services of standard types',
 )
 
+from geometry_msgs.msg import Vector3
 from rclpy.action import ActionClient
-from ros_session import NODE, SECOND, Session, published_topics, stamp_of, vector
+from ros_session import NODE, SECOND, SEEN, Session, published_topics, stamp_of, vector
 from simulation_interfaces.action import SimulateSteps
 from simulation_interfaces.msg import (
     Bounds,
@@ -26,14 +27,18 @@ from simulation_interfaces.msg import (
     TagsFilter,
 )
 from simulation_interfaces.srv import (
+    GetCurrentWorld,
     GetEntities,
     GetEntitiesStates,
+    GetEntityBounds,
     GetEntityInfo,
     GetEntityState,
+    GetNamedPoseBounds,
     GetNamedPoses,
     GetSimulationState,
     GetSimulatorFeatures,
     ResetSimulation,
+    SetEntityInfo,
     SetEntityState,
     SetSimulationState,
     StepSimulation,
@@ -44,7 +49,7 @@ from contact_sim import load_robot
 STEP = SECOND // 1000
 ROBOT = load_robot('go1')
 FEET = tuple(foot.name for foot in ROBOT.feet)
-TOPICS = published_topics(FEET)
+TOPICS = {topic: kind for topic, kind in published_topics(FEET).items() if topic not in SEEN}
 AT_TIMES = ('/diagnostics', f'/{NODE}/shadow', f'/{NODE}/terrain')
 """Once a second; only where other models answer the steps, too."""
 STOPPED, PLAYING, PAUSED = 0, 1, 2
@@ -284,8 +289,9 @@ def test_the_robot_and_its_links_are_entities(session):
     tagged = EntityFilters(tags=TagsFilter(tags=['red']))
     assert ask(session, GetEntities, filters=tagged).entities == []
     assert ask(session, GetEntities, filters=EntityFilters(filter='[')).result.result == FAILED
-    bounded = EntityFilters(bounds=Bounds(type=Bounds.TYPE_SPHERE))
-    assert ask(session, GetEntities, filters=bounded).result.result == UNSUPPORTED
+    for kind, result in ((Bounds.TYPE_CONVEX_HULL, UNSUPPORTED), (Bounds.TYPE_SPHERE, FAILED)):
+        bounded = EntityFilters(bounds=Bounds(type=kind))
+        assert ask(session, GetEntities, filters=bounded).result.result == result
     info = ask(session, GetEntityInfo, entity='go1')
     assert info.info.category.category == EntityCategory.CATEGORY_ROBOT
     assert f'{ROBOT.total_mass:.3f} kg' in info.info.description
@@ -363,6 +369,55 @@ def test_named_poses_stand_on_the_ground(session):
     both = TagsFilter(tags=['spawn', 'parking'], filter_mode=TagsFilter.FILTER_MODE_ALL)
     assert ask(session, GetNamedPoses, tags=both).poses == []
     assert spawn.result.result == Result.RESULT_OK
+
+
+def test_bounds_information_and_world_over_the_network(paused):
+    everything = ask(paused, GetEntities).entities
+    bounds = ask(paused, GetEntityBounds, entity='go1').bounds
+    upper, lower = (vector(corner) for corner in bounds.points)
+    assert bounds.type == Bounds.TYPE_BOX
+    assert ((upper - lower) > [0.5, 0.2, 0.2]).all()
+    assert ask(paused, GetEntityBounds, entity='nobody').result.result == NOT_FOUND
+    pose = ask(paused, GetNamedPoses).poses[0].name
+    request = GetNamedPoseBounds.Request(name=pose)
+    posed = paused.call(f'/{NODE}/get_named_pose_bounds', GetNamedPoseBounds, request)
+    assert posed.result.result == OK
+    low = Bounds(type=Bounds.TYPE_BOX, points=[Vector3(x=9.0, y=9.0, z=0.01), Vector3(z=-1.0)])
+    low.points[1].x = low.points[1].y = -9.0
+    found = ask(paused, GetEntities, filters=EntityFilters(bounds=low)).entities
+    assert {'go1', 'go1/FL_foot'} <= set(found) < set(everything)
+    info = ask(paused, GetEntityInfo, entity='go1/FL_foot').info
+    info.tags = ['left']
+    assert ask(paused, SetEntityInfo, entity='go1/FL_foot', info=info).result.result == OK
+    tagged = EntityFilters(tags=TagsFilter(tags=['left']))
+    assert ask(paused, GetEntitiesStates, filters=tagged).entities == ['go1/FL_foot']
+    world = ask(paused, GetCurrentWorld)
+    assert (world.result.result, world.world.name) == (OK, 'plane')
+
+
+def test_every_feature_has_its_service_and_the_others_have_none(session):
+    """Services that are not served are those of features that are not told."""
+    told = set(ask(session, GetSimulatorFeatures).features.features)
+    served = {
+        name.rpartition('/')[2]
+        for name, _ in session.node.get_service_names_and_types()
+        if name.startswith(f'/{NODE}/')
+    }
+    services = {
+        'SPAWNING': 'spawn_entity', 'DELETING': 'delete_entity', 'NAMED_POSES': 'get_named_poses',
+        'POSE_BOUNDS': 'get_named_pose_bounds', 'ENTITY_BOUNDS': 'get_entity_bounds',
+        'ENTITY_STATE_GETTING': 'get_entity_state', 'ENTITY_STATE_SETTING': 'set_entity_state',
+        'ENTITY_INFO_GETTING': 'get_entity_info', 'ENTITY_INFO_SETTING': 'set_entity_info',
+        'SPAWNABLES': 'get_spawnables', 'SIMULATION_RESET': 'reset_simulation',
+        'SIMULATION_STATE_GETTING': 'get_simulation_state',
+        'SIMULATION_STATE_SETTING': 'set_simulation_state',
+        'STEP_SIMULATION_SINGLE': 'step_simulation', 'WORLD_LOADING': 'load_world',
+        'WORLD_UNLOADING': 'unload_world', 'WORLD_INFO_GETTING': 'get_current_world',
+        'AVAILABLE_WORLDS': 'get_available_worlds', 'SPAWNING_ENTITIES': 'spawn_entities',
+    }  # fmt: skip
+    for feature, service in services.items():
+        number = getattr(SimulatorFeatures, feature, None)
+        assert (number in told) == (service in served), feature
 
 
 def test_quitting_ends_the_process(session):

@@ -23,7 +23,7 @@ from contact_sim.ros._parameters import (
 )
 from contact_sim.topics._messages import Step
 from contact_sim.topics._messages import labelled as labelled_numbers
-from contact_sim.topics._world_topics import SimulationTopics, solver_numbers
+from contact_sim.topics._world_topics import SimulationTopics, SolverNumbers
 
 MASS, CENTRE = 2.0, np.array([0.1, -0.2, 0.3])
 WEIGHT = MASS * 9.81
@@ -170,7 +170,7 @@ def test_errors_are_told_by_label_whether_it_holds_or_not():
     held = sim.frame_placement('tip').translation.copy()
     for _ in range(50):
         report = sim.step(np.zeros(2))
-    values = solver_numbers(report, parts_of(sim.robot), sim.terrain, names, 0.0)
+    values = SolverNumbers(parts_of(sim.robot), sim.terrain, names).of(report, 0.0)
     numbers = labelled(received_numbers(labelled_numbers(values, list(values.values()))))
     gone = np.linalg.norm(sim.frame_placement('tip').translation - held)
     assert gone > 1e-6

@@ -49,10 +49,8 @@ class Network:
 
     def create_publisher(self, kind, topic, _quality):
         kept = self.sent.setdefault(absolute(topic), (kind, []))[1]
-        return SimpleNamespace(
-            publish=kept.append,
-            get_subscription_count=lambda: 1,
-        )
+        handle = SimpleNamespace(publish_raw=kept.append, get_subscription_count=lambda: 1)
+        return SimpleNamespace(handle=handle)
 
     def get_logger(self):
         return SimpleNamespace(info=print, warning=print)

@@ -27,7 +27,7 @@ from contact_sim.topics._messages import Step
 from contact_sim.topics._messages import flags as flag_numbers
 from contact_sim.topics._robot_topics import RobotTopics
 from contact_sim.topics._table import FOOT_CONTACTS, FOOT_WRENCH, NODE
-from contact_sim.topics._world_topics import ShadowNumbers, solver_numbers
+from contact_sim.topics._world_topics import ShadowNumbers, SolverNumbers
 
 GRAVITY = 9.81
 S, C = np.sin(0.6), np.cos(0.6)
@@ -138,11 +138,11 @@ def test_one_wrench_and_two_arrows_for_a_ball_in_a_groove(ball_in_groove):
 @pytest.mark.parametrize('where', ['turned_sled', 'ball_in_groove'])
 def test_support_and_solver_state_take_several_contacts_per_foot(where, request):
     sim, report = request.getfixturevalue(where)
-    state = solver_numbers(report, parts_of(sim.robot), sim.terrain, (), 1.0)
+    state = SolverNumbers(parts_of(sim.robot), sim.terrain, ()).of(report, 1.0)
     assert state['contacts'] == np.count_nonzero(report.contacts.mode)
     assert state['support_rank'] == (6.0 if where == 'turned_sled' else 3.0)
     polygon, *_ = SupportMarkers(sim.robot, sim.terrain).of(report)
-    assert polygon['action'] == Marker.ADD
+    assert polygon.shown.all()
 
 
 def test_shadows_tell_forces_per_foot():

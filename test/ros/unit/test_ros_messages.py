@@ -50,7 +50,7 @@ from contact_sim.topics._table import (
     PUBLISHED,
     nanoseconds,
 )
-from contact_sim.topics._world_topics import SimulationTopics, solver_numbers
+from contact_sim.topics._world_topics import SimulationTopics, SolverNumbers
 
 GRAVITY = 9.81
 
@@ -398,11 +398,11 @@ def test_a_slipping_foot_shows_its_velocity():
 def test_solver_state_has_the_same_labels_with_and_without_contact():
     sim = Simulator(load_robot('go1'))
     parts = parts_of(sim.robot)
-    landed = solver_numbers(sim.step(np.zeros(12)), parts, sim.terrain, (), 1.0)
+    landed = SolverNumbers(parts, sim.terrain, ()).of(sim.step(np.zeros(12)), 1.0)
     q = sim.standing_configuration().copy()
     q[2] += 0.5
     sim.reset(q)
-    values = solver_numbers(sim.step(np.zeros(12)), parts, sim.terrain, (), 1.0)
+    values = SolverNumbers(parts, sim.terrain, ()).of(sim.step(np.zeros(12)), 1.0)
     assert list(values) == list(landed)
     assert values['contacts'] == 0.0
     assert values['force_at_distance'] == 0.0

@@ -54,7 +54,7 @@ from contact_sim.topics._robot_topics import (
     frame_id,
 )
 from contact_sim.topics._table import JOINT_STATES, own_topic
-from contact_sim.topics._world_topics import ShadowNumbers, solver_numbers
+from contact_sim.topics._world_topics import ShadowNumbers, SolverNumbers
 
 GO1, SOLO8 = load_robot('go1'), load_robot('solo8')
 PAIR = joined({'a': GO1, 'b': SOLO8}, {'b': (1.5, 0.2, 0.3)})
@@ -274,7 +274,7 @@ def test_labels_and_markers_name_the_robot():
     sim = Simulator(PAIR)
     sim.shadow = ('sap',)
     report = sim.step(np.zeros(PAIR.n_joints))
-    state = solver_numbers(report, (A, B), sim.terrain, (), 1.0)
+    state = SolverNumbers((A, B), sim.terrain, ()).of(report, 1.0)
     assert {'time', 'a/support_rank', 'b/support_rank'} <= set(state)
     assert 'support_rank' not in state
     shadow = labelled(received_numbers(ShadowNumbers(PAIR).of(report)))
@@ -287,8 +287,8 @@ def test_labels_and_markers_name_the_robot():
             RobotView(report, part)
         )
     ]
-    assert len({(marker['ns'], marker['id']) for marker in markers}) == 6
-    centres = [marker['pose'][0] for marker in markers if marker['ns'] == 'centre_of_mass']
+    assert len({(group.namespace, group.first) for group in markers}) == 6
+    centres = [group.pose[0, 0] for group in markers if group.namespace == 'centre_of_mass']
     assert centres[2] - centres[0] == pytest.approx(1.5, abs=0.1)
 
 

@@ -6,19 +6,23 @@ package is installed.
 
 import asyncio
 import importlib.util
+import itertools
 import re
 import sys
 from types import SimpleNamespace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
+from geometry_msgs.msg import Vector3
 from ros_session import vector
 from simulation_interfaces_stand_in import LACKING, PACKAGE, SERVICES, stand_in
 
 from contact_sim import Simulator, joined, load_robot
+from contact_sim.robot._collision_pairs import Solid
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._commands import CommandBuffer
 from contact_sim.ros._inputs import StateControl
@@ -87,7 +91,7 @@ class Server:
                 return f'cancelled, {left} steps left'
         return ''
 
-    def ask(self, name, **fields):
+    def ask(self, name, /, **fields):
         kind, callback = self.node.served[name]
         response = callback(kind.Request(**fields), kind.Response())
         return asyncio.run(response) if asyncio.iscoroutine(response) else response
@@ -117,10 +121,13 @@ def server(request, monkeypatch):
 
 
 def test_every_service_is_served(server):
-    names = {re.sub('(?<!^)([A-Z])', r'_\1', name).lower() for name in SERVICES}
+    names = {
+        re.sub('(?<!^)([A-Z])', r'_\1', name).lower()
+        for name in SERVICES.keys() - set(server.lacks)
+    }
     assert server.node.served.keys() == names
     features = server.ask('get_simulator_features').features
-    assert len(features.features) == 14
+    assert len(features.features) == 20 - ('WORLD_INFO_GETTING' in server.lacks)
     assert server.msg.SimulatorFeatures.NAMED_POSES in features.features
 
 
@@ -178,10 +185,147 @@ def test_robots_and_links_are_entities(server):
     assert vector(states[0].pose.position) == pytest.approx(server.sim.q[:3])
     assert server.ask('get_entity_info', entity='go1').info.category.category == 1
     assert server.ask('get_entity_state', entity='nobody').result.result == 2
-    boxes = server.msg.EntityFilters(bounds=server.msg.Bounds(type=1))
-    assert server.ask('get_entities', filters=boxes).result.result == UNSUPPORTED
+    for kind, result in ((1, FAILED), (2, UNSUPPORTED), (3, FAILED), (9, FAILED)):
+        filters = server.msg.EntityFilters(bounds=server.msg.Bounds(type=kind))
+        assert server.ask('get_entities', filters=filters).result.result == result
     poses = server.ask('get_named_poses').poses
     assert [pose.name for pose in poses] == list(ROBOT.reference_configurations)
+
+
+def points(*rows):
+    return [Vector3(x=x, y=y, z=z) for x, y, z in rows]
+
+
+def corners(bounds):
+    """Return the lower and the upper corner of a box."""
+    assert bounds.type == 1
+    upper, lower = (vector(point) for point in bounds.points)
+    return lower, upper
+
+
+def test_bounds_of_entities_hold_their_bodies(server):
+    """Checked by points on the surfaces of the bodies."""
+    q = server.sim.q.copy()
+    q[3:7] = pin.Quaternion(pin.utils.rpyToMatrix(0.4, -0.3, 0.8)).coeffs()
+    q[7:] += 0.2 * np.random.default_rng(1).normal(size=12)
+    server.sim.reset(q)
+    model = ROBOT.pinocchio_model
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, q)
+    reached = {}
+    feet = [
+        Solid(p.name, p.frame, p.joint, (0.0, 0.0, 0.0), p.radius, tuple(p.offset))
+        for p in ROBOT.contact_points
+    ]
+    for solid in (*ROBOT.collisions.solids, *feet):
+        placement = data.oMi[model.getJointId(solid.joint)] * solid.placement
+        surface = samples_of(solid) @ placement.rotation.T + placement.translation
+        reached.setdefault(solid.frame, []).append(surface)
+    assert len(reached) > 20
+    robot = data.oMf[model.getFrameId('base')]
+    for link, parts in reached.items():
+        frame = data.oMf[model.getFrameId(link)]
+        surface = np.concatenate(parts)
+        local = (surface - frame.translation) @ frame.rotation
+        lower, upper = corners(server.ask('get_entity_bounds', entity=f'go1/{link}').bounds)
+        assert (local.min(axis=0) >= lower - 1e-9).all()
+        assert (local.max(axis=0) <= upper + 1e-9).all()
+        assert local.min(axis=0) == pytest.approx(lower, abs=2e-3)
+        assert local.max(axis=0) == pytest.approx(upper, abs=2e-3)
+        whole = corners(server.ask('get_entity_bounds', entity='go1').bounds)
+        seen = (surface - robot.translation) @ robot.rotation
+        assert (seen >= whole[0] - 1e-9).all()
+        assert (seen <= whole[1] + 1e-9).all()
+    assert server.ask('get_entity_bounds', entity='nobody').result.result == 2
+
+
+def samples_of(solid):
+    """Return points on the surface of a solid, in its axes."""
+    angles = np.linspace(0.0, 2.0 * np.pi, 73)
+    circle = np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=1)
+    ball = np.concatenate([circle, circle[:, [0, 2, 1]], circle[:, [2, 0, 1]]])
+    if solid.corners:
+        return np.array(solid.corners)
+    if solid.cylinder:
+        radius, half = solid.cylinder
+        return np.concatenate([radius * circle + [0.0, 0.0, side * half] for side in (-1, 1)])
+    if solid.ellipsoid:
+        return ball * solid.half
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    return np.concatenate([corner + solid.radius * ball for corner in signs * solid.half])
+
+
+def test_entities_are_found_by_bounds(server):
+    def found(kind, *rows):
+        filters = server.msg.EntityFilters(
+            bounds=server.msg.Bounds(type=kind, points=points(*rows))
+        )
+        answer = server.ask('get_entities', filters=filters)
+        assert answer.result.result == OK
+        return set(answer.entities)
+
+    everything = set(server.ask('get_entities').entities)
+    assert found(1, (9.0, 9.0, 9.0), (-9.0, -9.0, -9.0)) == everything
+    assert found(1, (-9.0, -9.0, 9.0), (9.0, 9.0, -9.0)) == everything  # any two corners
+    assert found(3, (0.0, 0.0, 0.3), (5.0, 0.0, 0.0)) == everything
+    assert found(1, (50.0, 1.0, 1.0), (40.0, 0.0, 0.0)) == set()
+    low = found(1, (9.0, 9.0, 0.01), (-9.0, -9.0, -9.0))
+    assert {'go1', 'go1/FL_foot', 'go1/RR_foot'} <= low
+    assert 'go1/trunk' not in low
+    foot = vector(server.ask('get_entity_state', entity='go1/FL_foot').state.pose.position)
+    near = found(3, foot, (0.01, 0.0, 0.0))
+    assert {'go1', 'go1/FL_foot'} <= near
+    assert not near & {'go1/FR_foot', 'go1/trunk', 'go1/RR_calf'}
+
+
+def test_information_of_entities_can_be_set(server):
+    info = server.ask('get_entity_info', entity='go1/FL_foot').info
+    assert info.tags == []
+    info.tags, info.description = ['foot', 'left'], 'of interest'
+    info.category.category = 4
+    assert server.ask('set_entity_info', entity='go1/FL_foot', info=info).result.result == OK
+    other = server.msg.EntityInfo(tags=['foot', 'right'])
+    other.category.category = 1
+    assert server.ask('set_entity_info', entity='go1/FR_foot', info=other).result.result == OK
+    told = server.ask('get_entity_info', entity='go1/FL_foot').info
+    assert (told.tags, told.description) == (['foot', 'left'], 'of interest')
+
+    def found(mode, *tags, categories=()):
+        wanted = server.msg.TagsFilter(tags=list(tags), filter_mode=mode)
+        kinds = [server.msg.EntityCategory(category=number) for number in categories]
+        filters = server.msg.EntityFilters(tags=wanted, categories=kinds)
+        return server.ask('get_entities', filters=filters).entities
+
+    assert found(0, 'foot') == ['go1/FL_foot', 'go1/FR_foot']
+    assert found(1, 'foot', 'left') == ['go1/FL_foot']
+    assert found(0, 'left', 'right') == ['go1/FL_foot', 'go1/FR_foot']
+    assert found(0, 'wheel') == []
+    assert found(0, categories=[4]) == ['go1/FL_foot']
+    assert 'go1/FL_foot' not in found(0, categories=[1])
+    assert server.ask('set_entity_info', entity='nobody', info=info).result.result == 2
+
+
+def test_the_world_is_the_ground(server):
+    if 'GetCurrentWorld' in server.lacks:
+        assert 'get_current_world' not in server.node.served
+        return
+    answer = server.ask('get_current_world')
+    assert answer.result.result == OK
+    assert answer.world.name == 'plane'
+    assert answer.world.world_resource.uri == ''
+    assert 'Plane' in answer.world.description
+
+
+def test_bounds_of_a_named_pose_are_those_of_the_robot_in_it(server):
+    pose = next(iter(ROBOT.reference_configurations))
+    server.sim.reset(server.sim.standing_configuration(pose))
+    here = corners(server.ask('get_entity_bounds', entity='go1').bounds)
+    server.ask('step_simulation', steps=200)
+    there = corners(server.ask('get_named_pose_bounds', name=pose).bounds)
+    assert np.array(there) == pytest.approx(np.array(here), abs=1e-9)
+    refused = server.ask('get_named_pose_bounds', name='no pose').result
+    assert refused.result == 2
+    assert pose in refused.error_message
 
 
 def place(server, position, orientation=1.0, speed=0.0, **flags):

@@ -13,7 +13,7 @@ from contact_sim import InclinedPlane, NullSpace, Simulator, load_robot, loose_b
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._inputs import SupportCommand
 from contact_sim.topics._markers import SupportMarkers
-from contact_sim.topics._world_topics import solver_numbers
+from contact_sim.topics._world_topics import SolverNumbers
 
 ROBOT = load_robot('anymal_b')
 ALL = [1, 1, 1, 1]
@@ -32,7 +32,7 @@ class Loop:
 
 
 def values(sim, report):
-    numbers = solver_numbers(report, parts_of(sim.robot), sim.terrain, (), 1.0)
+    numbers = SolverNumbers(parts_of(sim.robot), sim.terrain, ()).of(report, 1.0)
     assert np.isfinite(list(numbers.values())).all()
     return numbers
 
