@@ -143,33 +143,8 @@ def written(case: Case, folder: Path, robot: RobotModel, joints: list[str], into
 
 
 def written_of_unitree(folder: Path, into: Path) -> tuple[Path, dict[str, tuple[float]]]:
-    """Write the policy of h1 with its LSTM as an ONNX; return its path, and the pose."""
-    import torch
-
-    class Recurrent(torch.nn.Module):  # type: ignore[misc,unused-ignore]
-        """The network with its memory as inputs and outputs."""
-
-        def __init__(self, observed: int, memory: int, hidden: int, joints: int) -> None:
-            super().__init__()
-            self.memory = torch.nn.LSTM(observed, memory)
-            self.actor = torch.nn.Sequential(
-                torch.nn.Linear(memory, hidden), torch.nn.ELU(), torch.nn.Linear(hidden, joints)
-            )
-
-        def forward(self, obs: Any, h_in: Any, c_in: Any) -> Any:
-            out, (h, c) = self.memory(obs.unsqueeze(0), (h_in, c_in))
-            return self.actor(out.squeeze(0)), h, c
-
-    weights = torch.jit.load(folder / 'deploy/pre_train/h1/motion.pt').state_dict()
-    observed, memory = weights['memory.weight_ih_l0'].shape[1], weights['actor.0.weight'].shape[1]
-    joints, hidden = weights['actor.2.weight'].shape
-    network, zero = Recurrent(observed, memory, hidden, joints), torch.zeros(1, 1, memory)
-    network.load_state_dict({key: w for key, w in weights.items() if not key.endswith('_state')})
-    torch.onnx.export(
-        network.eval(), (torch.zeros(1, observed), zero, zero), into / 'network.onnx',
-        input_names=['obs', 'h_in', 'c_in'], output_names=['actions', 'h_out', 'c_out'],
-        dynamo=False,
-    )  # fmt: skip
+    """Write the file of the policy of h1; return its path, and the pose."""
+    shutil.copy(folder / 'deploy/pre_train/h1/motion.pt', into)
     deployed = yaml.safe_load((folder / 'deploy/deploy_mujoco/configs/h1.yaml').read_text())
     names = [
         f'{side}_{joint}_joint'
@@ -177,7 +152,7 @@ def written_of_unitree(folder: Path, into: Path) -> tuple[Path, dict[str, tuple[
         for joint in ('hip_yaw', 'hip_roll', 'hip_pitch', 'knee', 'ankle')
     ]
     stated = {
-        'layout': H1.layout, 'network': 'network.onnx', 'joints': names,
+        'layout': H1.layout, 'network': 'motion.pt', 'joints': names,
         'pose': deployed['default_angles'], 'action': {'scale': deployed['action_scale']},
         'gains': {'kp': deployed['kps'], 'kd': deployed['kds']},
     }  # fmt: skip

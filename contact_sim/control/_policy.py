@@ -1,7 +1,7 @@
 """Policies: trained neural networks as controllers.
 
-A YAML file states what a network in an ONNX file observes, and how its actions a become targets of
-joint PD:
+A YAML file states what a network in an ONNX or TorchScript file observes, and how its actions a
+become targets of joint PD:
 
     q* = q_pose + scale · f,    f = (1 − s) clip(a) + s f_before,    τ = k_p (q* − q) − k_d q̇
 
@@ -14,12 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim import _reading
 from contact_sim._types import Array, IndexArray
 from contact_sim._validation import (
     checked,
@@ -37,6 +35,7 @@ from contact_sim.control._policy_file import (
     layout_parts,
     read_policy,
 )
+from contact_sim.control._policy_network import Network, network_of
 from contact_sim.errors import InvalidInput, of_type, shown, summary
 from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._model import RobotModel
@@ -166,105 +165,6 @@ def layout_observation(
     """
     parts, phase, clip, action_clip = layout_parts(layout, robot)
     return Observation(robot, robot.joint_names, pose, parts, clip, phase), clip, action_clip
-
-
-# --- The network
-
-
-class Network:
-    """A network in an ONNX file: observations to actions, with its memory if it is recurrent.
-
-    An input `x_in` with an output `x_out` is memory, zero at the start.
-
-    Raises:
-        InvalidInput: onnxruntime is not installed, no ONNX file, inputs or outputs of other sizes.
-    """
-
-    def __init__(self, policy: PolicyFile) -> None:
-        of_type('policy', policy, PolicyFile)
-        place = f'{policy.path.name}: network {policy.network.name}'
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise InvalidInput(
-                f"{place}: needs onnxruntime: pip install 'contact_sim[policy]'"
-            ) from error
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            with _reading.reading(place):
-                self._session = onnxruntime.InferenceSession(
-                    str(policy.network), options, providers=['CPUExecutionProvider']
-                )
-        except Exception as error:  # of onnxruntime, which has classes of its own
-            raise InvalidInput(f'{place}: cannot be loaded: {error}') from error
-        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
-        by_name = {output.name: output for output in outputs}
-        memory = {
-            entry.name: entry
-            for entry in inputs
-            if entry.name.endswith('_in') and f'{entry.name[:-3]}_out' in by_name
-        }
-        self._memory_inputs = tuple(memory)
-        self._memory_outputs = tuple(f'{name[:-3]}_out' for name in memory)
-        seen = [entry for entry in inputs if entry.name not in memory]
-        given = [entry for entry in outputs if entry.name not in self._memory_outputs]
-        if len(seen) != 1 or not given:
-            names = ', '.join(f'{entry.name} {entry.shape}' for entry in inputs)
-            raise InvalidInput(
-                f'{place}: inputs {names}: expected one, besides pairs x_in and x_out of memory'
-            )
-        self._input, self._output = seen[0].name, given[0].name
-        self._number = np.float64 if 'double' in seen[0].type else np.float32
-        size, actions = _last(seen[0].shape), _last(given[0].shape)
-        if size is not None and size != policy.observation_size:
-            raise InvalidInput(
-                f'{place}: its input {self._input!r} takes {size} numbers, the observation has '
-                f'{policy.observation_size}: {policy.sizes}'
-            )
-        self._memory_shapes = [
-            tuple(length if isinstance(length, int) else 1 for length in entry.shape)
-            for entry in memory.values()
-        ]
-        fixed = isinstance(seen[0].shape[0], int) if len(seen[0].shape) > 1 else True
-        self._one_by_one = fixed or bool(memory)
-        self._flat = len(seen[0].shape) == 1
-        if actions is None:  # only a call tells
-            trial = self.actions(np.zeros((1, policy.observation_size)), self.memory(1), [0])
-            actions = trial.shape[1]
-        if actions != len(policy.joints):
-            raise InvalidInput(
-                f'{place}: its output {self._output!r} has {actions} actions, expected one for '
-                f'each of the {len(policy.joints)} joints'
-            )
-
-    def memory(self, n: int) -> list[list[Array]]:
-        """Return the memory of n worlds at the start."""
-        return [[np.zeros(shape, self._number) for shape in self._memory_shapes] for _ in range(n)]
-
-    def actions(
-        self, observations: Array, memory: list[list[Array]], worlds: Sequence[int]
-    ) -> Array:
-        """Return the actions of the `worlds`, (m, n_joints), of observations (m, size)."""
-        rows = observations.astype(self._number)
-        if not self._one_by_one:
-            (answer,) = self._session.run([self._output], {self._input: rows})
-            return np.asarray(answer, dtype=float)
-        found = []
-        for world, row in zip(worlds, rows, strict=True):
-            feeds = dict(zip(self._memory_inputs, memory[world], strict=True))
-            feeds[self._input] = row if self._flat else row[None]
-            answer, *memory[world] = self._session.run(
-                [self._output, *self._memory_outputs], feeds
-            )
-            found.append(np.ravel(answer))
-        return np.array(found, dtype=float)
-
-
-def _last(shape: Sequence[Any]) -> int | None:
-    """Return the last length of a shape, None where it is open."""
-    return shape[-1] if shape and isinstance(shape[-1], int) else None
 
 
 # --- The controllers
@@ -439,7 +339,7 @@ class Policy:
 
     def __init__(self, policy: PolicyFile, robot: RobotModel) -> None:
         self._policy, self._robot = policy, robot
-        self._network = Network(policy)
+        self._network = network_of(policy)
         self._one = self.for_worlds(1)
 
     @property
@@ -511,9 +411,9 @@ def load_policy(path: str | Path, robot: RobotModel) -> Policy:
     are held in the robot's standing pose with its default gains.
 
     Raises:
-        InvalidInput: a file that is missing or no YAML or ONNX; keys that are missing or values
-            that are not allowed; a network whose input or output does not fit; onnxruntime is not
-            installed.
+        InvalidInput: a file that is missing or no YAML, ONNX or TorchScript; keys that are missing
+            or values that are not allowed; a network whose input or output does not fit;
+            onnxruntime, or torch, is not installed.
         UnknownName: a key, layout, part of the observation or joint that does not exist.
     """
     of_type('robot', robot, RobotModel)

@@ -15,6 +15,8 @@ from contact_sim.campaign import Trial
 from contact_sim.campaign._trial import Prepared
 from contact_sim.collision._terrain import as_terrain
 from contact_sim.control import load_policy, policy_layouts
+from contact_sim.control._policy_file import read_policy
+from contact_sim.control._policy_network import network_of
 from contact_sim.robot._actuators import holding
 from contact_sim.terrain import ScanGrid
 
@@ -549,3 +551,64 @@ def test_states_of_other_sizes_are_refused(go1, tmp_path):
         policy.effort(0.0, np.zeros(3), np.zeros(go1.nv))
     with pytest.raises(InvalidInput, match='robot'):
         load_policy(tmp_path / 'policy.yaml', SimpleNamespace())
+
+
+@pytest.fixture
+def scripted(go1, tmp_path):
+    """Return the path of a policy whose network is TorchScript: an LSTM with its state inside."""
+    torch = pytest.importorskip('torch', reason='torch is not installed (extra `torch`)')
+
+    class Recurrent(torch.nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.memory = torch.nn.LSTM(size, 8)
+            self.actor = torch.nn.Linear(8, 12)
+            self.register_buffer('hidden_state', torch.zeros(1, 1, 8))
+            self.register_buffer('cell_state', torch.zeros(1, 1, 8))
+
+        def forward(self, x):
+            out, (h, c) = self.memory(x.unsqueeze(0), (self.hidden_state, self.cell_state))
+            self.hidden_state[:] = h
+            self.cell_state[:] = c
+            return self.actor(out.squeeze(0))
+
+    path = write_policy(tmp_path, go1, network='net.pt')
+    (tmp_path / 'net.pt').touch()
+    torch.manual_seed(0)
+    size = read_policy(path, go1).observation_size
+    torch.jit.script(Recurrent(size)).save(str(tmp_path / 'net.pt'))
+    return path
+
+
+def test_torchscript_with_memory_is_what_torch_computes(go1, scripted):
+    import torch
+
+    network = torch.jit.load(str(scripted.parent / 'net.pt'))
+    own = network_of(read_policy(scripted, go1))
+    rows = np.random.default_rng(0).normal(size=(5, read_policy(scripted, go1).observation_size))
+    memory = own.memory(2)
+    for row in rows:  # two worlds, one of which sees the opposite
+        ours = own.actions(np.array([row, -row]), memory, [0, 1])
+        theirs = network(torch.as_tensor(row[None], dtype=torch.float32)).detach().numpy()
+        assert np.abs(ours[0] - theirs[0]).max() <= 1e-6
+        assert np.abs(ours[0] - ours[1]).max() > 1e-3
+    again = own.actions(rows[:1], own.memory(1), [0])
+    assert np.abs(again - own.actions(rows[:1], own.memory(1), [0])).max() == 0.0
+
+
+def test_torchscript_that_does_not_fit_is_refused(go1, scripted):
+    stated = yaml.safe_load(scripted.read_text()) | {'observation': ['joint_pos', 'commands']}
+    scripted.write_text(yaml.safe_dump(stated))
+    with pytest.raises(InvalidInput, match=r'does not take the observation, 15 numbers'):
+        load_policy(scripted, go1)
+    (scripted.parent / 'net.pt').write_bytes(b'no zip')
+    with pytest.raises(InvalidInput, match=r'net\.pt: cannot be loaded.*torch\.jit\.save'):
+        load_policy(scripted, go1)
+
+
+def test_without_torch_the_extra_is_named(go1, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'torch', None)
+    path = write_policy(tmp_path, go1, network='net.pt')
+    (tmp_path / 'net.pt').write_bytes(b'')
+    with pytest.raises(InvalidInput, match=r'contact_sim\[torch\]'):
+        load_policy(path, go1)
