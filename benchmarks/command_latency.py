@@ -79,10 +79,11 @@ def control(log: Path) -> None:
     from rclpy.node import Node
     from sensor_msgs.msg import JointState
 
-    class Controller(Node):
+    class Controller(Node):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__('controller')
-            self.number, self.sent = 0.0, {}
+            self.number = 0.0
+            self.sent: dict[float, float] = {}
             self.publisher = self.create_publisher(JointState, 'joint_commands', 10)
             self.create_subscription(JointState, 'joint_states', self.on_state, 10)
 

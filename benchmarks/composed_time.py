@@ -33,7 +33,7 @@ PERIODS = 4, 1
 """Physics steps per command."""
 
 
-class Holding(Node):
+class Holding(Node):  # type: ignore[misc]
     """Commands the pose that it sees first."""
 
     def __init__(self) -> None:

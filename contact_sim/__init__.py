@@ -5,7 +5,7 @@ Imports no ROS; the ROS node lives in contact_sim.ros.
 
 from importlib.metadata import PackageNotFoundError, version
 
-from contact_sim import _deprecated
+from contact_sim import _address_space, _deprecated
 from contact_sim.collision._terrain import (
     CylinderGround,
     InclinedPlane,
@@ -48,6 +48,7 @@ from contact_sim.simulation._worlds import Worlds
 from contact_sim.step._problem import ContactProblem, law_residuals
 from contact_sim.support._analysis import Support, analyse_support
 
+del _address_space  # it had to be the first
 _deprecated.install()
 
 try:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array, Mask
 from contact_sim._validation import as_tuple, whole
-from contact_sim.errors import InvalidInput, UnknownName, shown, summary
+from contact_sim.errors import InvalidInput, UnknownName, known_name, shown, summary
 from contact_sim.gym._velocity import VelocityWorlds, one_or_several
 
 try:  # an extra
@@ -164,11 +164,11 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         **settings: Any,
     ) -> None:
         check_render_mode(render_mode)
-        try:
-            self._mode = AutoresetMode(autoreset_mode)
-        except ValueError as error:
+        if isinstance(autoreset_mode, AutoresetMode):
+            self._mode = autoreset_mode
+        else:
             modes = [mode.value for mode in AutoresetMode]
-            raise UnknownName('autoreset_mode', autoreset_mode, modes) from error
+            self._mode = AutoresetMode(known_name('autoreset_mode', autoreset_mode, modes))
         self.metadata = type(self).metadata | {'autoreset_mode': self._mode}
         self.task = VelocityWorlds(num_envs, **settings)
         self.num_envs = self.task.n

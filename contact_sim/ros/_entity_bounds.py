@@ -30,9 +30,11 @@ class EntityBoxes:
         model = robot.pinocchio_model
         shapes = [(solid.frame, solid) for solid in robot.collisions.solids]
         for point in robot.contact_points:
-            size, centre = (0.0, 0.0, 0.0), tuple(map(float, point.offset))
+            x, y, z = point.offset.tolist()
             radius = max(point.radius, SMALLEST)
-            sphere = Solid(point.name, point.frame, point.joint, size, radius, centre)
+            sphere = Solid(
+                point.name, point.frame, point.joint, (0.0, 0.0, 0.0), radius, (x, y, z)
+            )
             shapes.append((link_of(model, point.frame), sphere))
         self._shapes = {
             entity: [

@@ -38,6 +38,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.wait_for_message import wait_for_message
 from rosgraph_msgs.msg import Clock
 
+from contact_sim._address_space import OF_NODE, too_small
 from contact_sim._command_line import ros_help
 from contact_sim.errors import ContactSimError, shortened
 from contact_sim.parameters import Settings
@@ -634,6 +635,9 @@ def main(args: list[str] | None = None) -> int:
     """Start the simulation; return 1 with one line of reason where it cannot go on."""
     logging.basicConfig(format='[%(levelname)s] [%(name)s]: %(message)s')
     sys.setswitchinterval(SWITCH_INTERVAL)
+    if problem := too_small(OF_NODE, 'the node'):
+        print(f'{NAME}: {problem}', file=sys.stderr)
+        return 1
     for variable, value in MIDDLEWARE.items():
         os.environ.setdefault(variable, value)
     with Interruption(NAME) as interruption:

@@ -522,3 +522,16 @@ def test_without_gymnasium_the_extra_is_named():
     )
     run = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True)
     assert "pip install 'contact_sim[gym]'" in run.stdout, run.stderr
+
+
+class Moody:
+    """Raises where it is looked up."""
+
+    def __hash__(self):
+        raise RuntimeError('no')
+
+
+@pytest.mark.parametrize('mode', ['Sometimes', 3, None, [], Moody()])
+def test_other_modes_of_a_new_episode_are_refused(mode):
+    with pytest.raises(UnknownName, match='autoreset_mode'):
+        VectorEnv(2, autoreset_mode=mode)

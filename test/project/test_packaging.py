@@ -19,7 +19,7 @@ PACKED = (
 )
 EXECUTABLES = (
     *('simulation', 'stance_controller', 'balance_controller', 'trot_controller'),
-    'policy_controller',
+    *('policy_controller', 'composed'),
 )
 
 

@@ -20,7 +20,7 @@ TOP = ('package.xml', 'setup.py', 'setup.cfg', 'pyproject.toml', 'README.md', 'L
 SHARED = ('launch', 'config', 'urdf')
 EXECUTABLES = (
     *('simulation', 'stance_controller', 'balance_controller', 'trot_controller'),
-    'policy_controller',
+    *('policy_controller', 'composed'),
 )
 SCRIPTS = {f'scripts/{name}' for name in EXECUTABLES}
 DATA = f'contact_sim-{VERSION}.data/data/share'
