@@ -1,0 +1,91 @@
+"""The compiled linearisation of a step that was taken, for each law.
+
+    choose_modes       which contacts carry, stick or slide; the distance from the next kink
+    linearise_law      the equations of the law, row by row
+    fill_dynamics      ∂/∂q and ∂/∂v of the momentum equation
+    contact_motion     ∂/∂q of J, gaps and frames
+    fill_system, ...   the solution for all inputs, and the results of the step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from contact_sim.arrays._views import arrays_of, integers
+from contact_sim.contact_models._stages import specialised
+from contact_sim.derivatives import _fields as d
+from contact_sim.derivatives._contact_motion import fill_contact_motion
+from contact_sim.derivatives._rigid_laws import (
+    choose_associated_modes,
+    choose_held,
+    choose_rigid_modes,
+    linearise_anitescu,
+    linearise_ncp,
+    linearise_null_space,
+)
+from contact_sim.derivatives._system import (
+    fill_dynamics,
+    fill_response,
+    fill_results,
+    fill_system,
+    solve_rows,
+)
+from contact_sim.solvers._jit import entry, kernel
+
+
+@dataclass(frozen=True)
+class CompiledLinearisation:
+    """The entry of one law, (numbers, indices, layout) of the steps, then of linearisations."""
+
+    linearise: Callable[..., None]
+
+
+@kernel
+def no_law(data, linear):
+    """Do nothing: stands for the kernels of a law."""
+
+
+choose_modes = linearise_law = no_law
+
+
+def linearise(
+    numbers: Any, indices: Any, layout: Any, linear: Any, linear_indices: Any, linear_layout: Any
+) -> None:
+    """Linearise the step that every world has taken."""
+    for world in range(linear.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        own = arrays_of(linear, linear_indices, linear_layout, world)
+        choose_modes(data, own)
+        linearise_law(data, own)
+        fill_dynamics(data, own)
+        fill_contact_motion(data, own)
+        fill_response(data, own)
+        fill_system(data, own)
+        solve_rows(own)
+        if integers(own, d.D_COUNTS)[d.SINGULAR] == 0:
+            fill_results(data, own)
+        else:
+            fill_system(data, own)
+
+
+@entry
+def finish(numbers, indices, layout, linear, linear_indices, linear_layout, world):
+    """Fill the results of one world whose system the caller has solved."""
+    data = arrays_of(numbers, indices, layout, world)
+    fill_results(data, arrays_of(linear, linear_indices, linear_layout, world))
+
+
+def compiled_linearisation(name: str, modes: Any, law: Any) -> CompiledLinearisation:
+    """Return the entry of a law."""
+    own = {'choose_modes': modes, 'linearise_law': law, '__name__': __name__}
+    return CompiledLinearisation(specialised(linearise, f'linearise_{name}', own))
+
+
+COMPILED = {
+    'ncp': compiled_linearisation('ncp', choose_rigid_modes, linearise_ncp),
+    'anitescu': compiled_linearisation('anitescu', choose_associated_modes, linearise_anitescu),
+    'null_space': compiled_linearisation('null_space', choose_held, linearise_null_space),
+}
+"""Entries by the name of a law."""
