@@ -17,26 +17,31 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
     nv, nb, nj = sizes.nv, sizes.n_bodies, sizes.n_joints
     R, m, all_rows = sizes.rows + sizes.nb, 2 * sizes.nv + sizes.n_joints, sizes.rows
     return {
+        # results for all inputs; what every result keeps
+        'velocity': (nv, m), 'configuration': (nv, m), 'scales': (2,),
+        'margin': (sizes.nc + sizes.ns,),
+        # one equation per row: A dλ + B du⁺ + C du⁻ + gap dφ + mu dμ + weight dw + ... = 0
+        'on_impulse': (R, 3), 'on_velocity': (R, 3), 'on_start': (R, 3), 'on_gap': (R,),
+        'on_friction': (R,), 'on_time': (R,), 'on_restitution': (R,), 'on_bound': (R,),
+        'on_weight': (R, 2),
+        # dλ of the rows for all inputs, ∂(Fᵀ)/∂q λ of the contacts
+        'impulse': (R * m,), 'force_slope': (R, nv),
         # kinematics at the start of the step
         'origin': (3,), 'pose': (nb, 12), 'columns': (nv, 6), 'inertia': (nb, 10),
         'twist': (nb, 6), 'twist_next': (nb, 6), 'rate': (nb, 6), 'axes': (nv, 18),
         'wrench': (nb, 6), 'couple': (nb, 12), 'dq': (nv, nv), 'dv': (nv, nv),
         'effort_slope': (2, nj),
         # filled before, where a step has more than contacts of spheres: −∂r/∂q, and of all rows
-        # ∂(J v⁺)/∂q, ∂(J v)/∂q, ∂φ/∂q
+        # ∂(J v⁺)/∂q, ∂(J v)/∂q, ∂φ/∂q; of bilateral rows to q and v
         'given_force': (nv, nv), 'given_next': (all_rows, nv), 'given_start': (all_rows, nv),
         'given_gap': (all_rows, nv), 'given_bilateral': (sizes.nb, 2 * nv),
-        # one equation per row: A dλ + B du⁺ + C du⁻ + gap dφ + mu dμ + weight dw + ... = 0
-        'on_impulse': (R, 3), 'on_velocity': (R, 3), 'on_start': (R, 3), 'on_gap': (R,),
-        'on_friction': (R,), 'on_time': (R,), 'on_restitution': (R,), 'on_bound': (R,),
-        'on_weight': (R, 2), 'scales': (2,), 'margin': (sizes.nc + sizes.ns,),
-        # ∂(J v⁺)/∂q, ∂(J v)/∂q, ∂φ/∂q, ∂(Fᵀ)/∂q λ of the rows
+        'weight_slope': (R, 2 * nv),
+        # ∂(J v⁺)/∂q, ∂(J v)/∂q, ∂φ/∂q of the rows
         'rows_jacobian': (R, nv), 'motion_next': (R, nv), 'motion_start': (R, nv),
-        'gap_slope': (R, nv), 'force_slope': (R, nv), 'weight_slope': (R, 2 * nv),
+        'gap_slope': (R, nv),
         # M̂⁻¹ [∂, Jᵀ], J of it, the system and its solution
         'right': (nv * (m + R),), 'response': (R * (m + R),), 'system': (R * R,),
-        'kept_system': (R * R,), 'impulse': (R * m,), 'free': (nv, m), 'velocity': (nv, m),
-        'configuration': (nv, m), 'own': (nv, m),
+        'free': (nv, m), 'own': (nv, m),
     }  # fmt: skip
 
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from contact_sim.arrays._views import arrays_of, integers
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._views import arrays_of, integers, vector
 from contact_sim.contact_models._stages import specialised
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._contact_motion import fill_contact_motion
@@ -25,6 +26,7 @@ from contact_sim.derivatives._rigid_laws import (
     linearise_ncp,
     linearise_null_space,
 )
+from contact_sim.derivatives._step_map import map_columns
 from contact_sim.derivatives._system import (
     fill_dynamics,
     fill_response,
@@ -89,3 +91,11 @@ COMPILED = {
     'null_space': compiled_linearisation('null_space', choose_held, linearise_null_space),
 }
 """Entries by the name of a law."""
+
+
+@entry
+def map_result(numbers, indices, layout, change, own, velocity, configuration):
+    """Fill the results of dv⁺ (nv, p) for inputs that are no states, see `map_columns`."""
+    data = arrays_of(numbers, indices, layout, 0)
+    h = vector(data, f.TIME_STEP)[0]
+    map_columns(data, h, change, own, 0, velocity, configuration)

@@ -306,10 +306,7 @@ def solve_rows(linear):
     """Solve for dλ of all inputs; where the system is singular, note so and leave it."""
     counts = integers(linear, d.D_COUNTS)
     n, m = counts[d.ROWS], matrix(linear, d.D_FREE).shape[1]
-    W, kept = square(linear, d.D_SYSTEM, n), square(linear, d.D_KEPT_SYSTEM, n)
-    for r in range(n):
-        for a in range(n):
-            kept[r, a] = W[r, a]
+    W = square(linear, d.D_SYSTEM, n)
     right = front(linear, d.D_IMPULSE, n, m)
     counts[d.SINGULAR] = 1 if eliminate_scaled(W, right) < PIVOT else 0
 
