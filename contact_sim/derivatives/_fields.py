@@ -30,7 +30,8 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         'origin': (3,), 'pose': (nb, 12), 'columns': (nv, 6), 'inertia': (nb, 10),
         'twist': (nb, 6), 'twist_next': (nb, 6), 'rate': (nb, 6), 'axes': (nv, 18),
         'wrench': (nb, 6), 'couple': (nb, 12), 'dq': (nv, nv), 'dv': (nv, nv),
-        'effort_slope': (2, nj),
+        'effort_slope': (2, nj), 'v_law': (nv,), 'law_velocity': (R,),
+        'dq_undamped': (nv, nv), 'dv_undamped': (nv, nv), 'undamped': (nv * (m + R),),
         # filled before, where a step has more than contacts of spheres: −∂r/∂q, and of all rows
         # ∂(J v⁺)/∂q, ∂(J v)/∂q, ∂φ/∂q; of bilateral rows to q and v
         'given_force': (nv, nv), 'given_next': (all_rows, nv), 'given_start': (all_rows, nv),
@@ -49,14 +50,15 @@ def index_shapes(sizes: Sizes) -> dict[str, Shape]:
     """Shape of every field of indices."""
     R = sizes.rows + sizes.nb
     return {
-        'counts': (6,), 'row_of': (R,), 'modes': (sizes.nc + sizes.ns,),
+        'counts': (7,), 'row_of': (R,), 'modes': (sizes.nc + sizes.ns,),
         'dof_first': (sizes.nv,), 'dof_body': (sizes.nv,), 'order': (R,),
     }  # fmt: skip
 
 
-CONTACTS, ROWS, BILATERAL, SINGULAR, GIVEN, UNSUPPORTED = range(6)
+CONTACTS, ROWS, BILATERAL, SINGULAR, GIVEN, UNSUPPORTED, UNDAMPED = range(7)
 """Places of the field `counts`: contacts that carry, rows, bilateral rows, whether the system is
-singular, whether the fields `given_...` are filled, a reason why there is no derivative."""
+singular, whether the fields `given_...` are filled, a reason why there is no derivative, whether
+the law sees the damping of the start."""
 NO_REASON, GUARDED = 0, 1
 """Reasons: none; the energy guard has cut restitution."""
 OPEN, STICK, SLIDE = 0, 1, 2

@@ -1,8 +1,8 @@
 """The compiled linearisation of a step that was taken, for each law.
 
     choose_modes       which contacts carry, stick or slide; the distance from the next kink
-    linearise_law      the equations of the law, row by row
     fill_dynamics      ∂/∂q and ∂/∂v of the momentum equation
+    linearise_law      the equations of the law, row by row
     contact_motion     ∂/∂q of J, gaps and frames
     fill_system, ...   the solution for all inputs, and the results of the step
 """
@@ -25,6 +25,13 @@ from contact_sim.derivatives._rigid_laws import (
     linearise_anitescu,
     linearise_ncp,
     linearise_null_space,
+)
+from contact_sim.derivatives._soft_laws import (
+    choose_soft_modes,
+    choose_todorov_modes,
+    linearise_compliant,
+    linearise_sap,
+    linearise_todorov,
 )
 from contact_sim.derivatives._step_map import map_columns
 from contact_sim.derivatives._system import (
@@ -60,8 +67,8 @@ def linearise(
         data = arrays_of(numbers, indices, layout, world)
         own = arrays_of(linear, linear_indices, linear_layout, world)
         choose_modes(data, own)
-        linearise_law(data, own)
         fill_dynamics(data, own)
+        linearise_law(data, own)
         fill_contact_motion(data, own)
         fill_response(data, own)
         fill_system(data, own)
@@ -88,6 +95,9 @@ def compiled_linearisation(name: str, modes: Any, law: Any) -> CompiledLinearisa
 COMPILED = {
     'ncp': compiled_linearisation('ncp', choose_rigid_modes, linearise_ncp),
     'anitescu': compiled_linearisation('anitescu', choose_associated_modes, linearise_anitescu),
+    'todorov': compiled_linearisation('todorov', choose_todorov_modes, linearise_todorov),
+    'sap': compiled_linearisation('sap', choose_soft_modes, linearise_sap),
+    'compliant': compiled_linearisation('compliant', choose_soft_modes, linearise_compliant),
     'null_space': compiled_linearisation('null_space', choose_held, linearise_null_space),
 }
 """Entries by the name of a law."""

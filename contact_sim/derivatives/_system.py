@@ -29,6 +29,7 @@ from contact_sim.dynamics._vectors import vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._contact_rows import tree_of
 
+NO_GRAVITY = (0.0, 0.0, 0.0)
 PIVOT = 1e-10
 """Pivot of a system, whose rows have the largest entry 1, below which it counts as singular."""
 
@@ -187,6 +188,10 @@ def fill_response(data, linear):
             X[k, m + a] = rows[a, k]
     for j in range(nj):
         X[joint_v[j], 2 * nv + j] = h * slope[0, j]
+    seen = X
+    if integers(linear, d.D_COUNTS)[d.UNDAMPED] != 0:
+        seen = front(linear, d.D_UNDAMPED, nv, m + n)
+        fill_undamped_columns(data, linear, h, X, seen)
     solve_columns(matrix(data, f.FACTOR), tree_of(data), X)
     Y = front(linear, d.D_RESPONSE, n, m + n)
     for a in range(n):
@@ -195,7 +200,40 @@ def fill_response(data, linear):
             factor = rows[a, k]
             if factor != 0.0:
                 for c in range(m + n):
-                    Y[a, c] += factor * X[k, c]
+                    Y[a, c] += factor * seen[k, c]
+
+
+@kernel
+def fill_undamped_columns(data, linear, h, X, seen):
+    """Fill M⁻¹ [R', Jᵀ]: contacts see v' with M (v' − v⁺) = h D (v⁺ − v).
+
+    R' is R − ∂(M x)/∂q for x = v' − v⁺, and R − h D in the columns of v.
+    """
+    parent, v_index = integers(data, f.PARENT), integers(data, f.V_INDEX)
+    columns, inertia = matrix(linear, d.D_COLUMNS), matrix(linear, d.D_INERTIA)
+    v_next, v_law, x = vector(data, f.V_NEXT), vector(linear, d.D_V_LAW), vector(data, f.UNDAMPING)
+    still, damping = vector(data, f.MOMENTUM), vector(data, f.DAMPING)
+    for k in range(x.shape[0]):
+        x[k], still[k] = v_law[k] - v_next[k], 0.0
+    twist, rate, axes = matrix(data, f.TWIST), matrix(linear, d.D_RATE), matrix(linear, d.D_AXES)
+    wrench, couple = matrix(linear, d.D_WRENCH), matrix(linear, d.D_COUPLE)
+    world_inertia(matrix(data, f.BODY), matrix(linear, d.D_POSE), vector(linear, d.D_ORIGIN), inertia)
+    fill_motion(parent, v_index, columns, still, twist)
+    fill_axes_motion(parent, v_index, columns, still, x, NO_GRAVITY, twist, rate, axes)
+    fill_wrenches(inertia, twist, rate, wrench, couple)
+    dq = matrix(linear, d.D_DQ_UNDAMPED)
+    fill_inverse_dynamics(
+        (parent, v_index, integers(data, f.DOF_PARENT)), columns, axes, inertia, wrench, couple,
+        dq, matrix(linear, d.D_DV_UNDAMPED),
+    )  # fmt: skip
+    nv = x.shape[0]
+    for k in range(nv):
+        for c in range(X.shape[1]):
+            seen[k, c] = X[k, c]
+        for c in range(nv):
+            seen[k, c] -= dq[k, c]
+        seen[k, nv + k] -= h * damping[k]
+    solve_columns(matrix(data, f.UNDAMPED_FACTOR), tree_of(data), seen)
 
 
 # --- the law
