@@ -69,6 +69,7 @@ def copy_given(data, linear, row, a, count):
         for k in range(nxt.shape[1]):
             force[a + e, k] = 0.0
             if given:
+                force[a + e, k] = matrix(linear, d.D_GIVEN_TURN)[row + e, k]
                 nxt[a + e, k] = matrix(linear, d.D_GIVEN_NEXT)[row + e, k]
                 start[a + e, k] = matrix(linear, d.D_GIVEN_START)[row + e, k]
                 gap[a + e, k] = matrix(linear, d.D_GIVEN_GAP)[row + e, k]

@@ -35,7 +35,8 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         # filled before, where a step has more than contacts of spheres: −∂r/∂q, and of all rows
         # ∂(J v⁺)/∂q, ∂(J v)/∂q, ∂φ/∂q; of bilateral rows to q and v
         'given_force': (nv, nv), 'given_next': (all_rows, nv), 'given_start': (all_rows, nv),
-        'given_gap': (all_rows, nv), 'given_bilateral': (sizes.nb, 2 * nv),
+        'given_gap': (all_rows, nv),
+        'given_turn': (all_rows, nv), 'given_bilateral': (sizes.nb, 2 * nv),
         'weight_slope': (R, 2 * nv),
         # ∂(J v⁺)/∂q, ∂(J v)/∂q, ∂φ/∂q of the rows
         'rows_jacobian': (R, nv), 'motion_next': (R, nv), 'motion_start': (R, nv),

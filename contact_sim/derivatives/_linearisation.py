@@ -13,12 +13,22 @@ from contact_sim.contact_models._base import TimeSteppingModel
 from contact_sim.contact_models._impact_sequence import SEQUENTIAL
 from contact_sim.contact_models._stages import DIRECT, READY
 from contact_sim.derivatives import _fields as d
+from contact_sim.derivatives._differences import (
+    OF_COMPLIANT,
+    OF_SAP,
+    OF_TODOROV,
+    Differences,
+    given_fields,
+    last_stage,
+    wrench_slope,
+)
 from contact_sim.derivatives._linearise import COMPILED, finish
 from contact_sim.derivatives._result import StepDerivatives
 from contact_sim.dynamics._integration import MOMENTUM
 from contact_sim.errors import InvalidInput
 from contact_sim.step._workspace import Workspace
 
+LastStage = tuple[Array, Array, Array, Array]
 LEAST_NORM = 1e-9
 """Singular value, beside the largest, below which a direction of impulses is not determined."""
 KEPT = ('armature', 'damping', 'restitution', 'stabilisation', 'law', 'limit_restitution')
@@ -53,6 +63,10 @@ class Linearisation:
             dofs = slice(tree.v_index[j], tree.v_index[j + 1])
             self.view('dof_first')[dofs], self.view('dof_body')[dofs] = dofs.start, tree.parent[j]
         self._copied = copied_parts(self.work)
+        self._last_differs = sizes.nb > 0 or self.work.integrator[0] == MOMENTUM
+        self._slow = sizes.nb > 0 or self.work.damping_inertia[0] != 0.0
+        self._weighs = model.name in WEIGHTS
+        self._weights = WEIGHTS.get(law_name(model), OF_TODOROV)
         self._counts, self._inputs = self.view('counts'), places['velocity'][2][1]
         self._kept = slice(0, places['on_weight'][1])
         self._impulse = slice(*places['impulse'][:2])
@@ -95,6 +109,11 @@ class Linearisation:
         counts = self._counts
         counts[:] = 0
         self._linearise(*work.arrays, self.numbers, self.indices, self.layout)
+        if self._slow or wrenches or self._has_loaded_pairs() or self._has_weights():
+            self._fill_given(wrenches)
+            counts[:] = 0
+            counts[d.GIVEN] = 1
+            self._linearise(*work.arrays, self.numbers, self.indices, self.layout)
         if counts[d.UNSUPPORTED] == d.GUARDED:
             raise InvalidInput(
                 'derivatives: the energy guard has reduced the restitution of this step; that '
@@ -103,7 +122,48 @@ class Linearisation:
         redundant = bool(counts[d.SINGULAR])
         if redundant:
             self._solve_redundant(int(counts[d.ROWS]))
-        return StepDerivatives(self, redundant)
+        last = self._fill_last_stage() if self._last_differs else None
+        return StepDerivatives(self, redundant, last)
+
+    def _has_loaded_pairs(self) -> bool:
+        """Return whether a contact of bodies carries an impulse."""
+        sizes = self.sizes
+        pairs = self.work.data.impulse[3 * sizes.n_ground : 3 * sizes.nc]
+        return bool(sizes.n_pair_slots) and bool(pairs.any())
+
+    def _has_weights(self) -> bool:
+        """Return whether the compliance of a row changes with q."""
+        return self._weighs and bool(self.view('on_weight')[: self._counts[d.ROWS]].any())
+
+    def _fill_given(self, wrenches: Mapping[str, ArrayLike] | None) -> None:
+        """Fill what is known by differences of the geometry, and forces of external wrenches."""
+        work, data, sizes = self.work, self.work.data, self.sizes
+        differences = Differences(work, self._weights)
+        v_law = self.view('v_law') if self._counts[d.UNDAMPED] else data.v_next
+        share = float(work.damping_inertia[0])
+        given = given_fields(differences, data, v_law.copy(), share, sizes)
+        for name, values in given.items():
+            if name != 'weights':
+                self.view(name)[:] = values
+        n = int(self._counts[d.ROWS] - self._counts[d.BILATERAL])
+        self.view('weight_slope')[:n] = given['weights'][:n].reshape(n, 2 * sizes.nv)
+        if wrenches:
+            pushes = [
+                (work.model.getFrameId(name), np.asarray(value, float))
+                for name, value in wrenches.items()
+            ]
+            slope = wrench_slope(work.model, data.q_start, pushes)
+            self.view('given_force')[:] += float(data.time_step[0]) * slope
+
+    def _fill_last_stage(self) -> LastStage:
+        """Fill the results of a last stage that is known by differences; return it."""
+        nv = self.sizes.nv
+        stage = last_stage(Differences(self.work, self._weights), self.work.data)
+        rows = stage[2] @ self.view('free')
+        rows[:, :nv] += stage[0]
+        rows[:, nv : 2 * nv] += stage[1]
+        self.view('configuration')[:], self.view('velocity')[:] = rows[:nv], rows[nv:]
+        return stage
 
     def _solve_redundant(self, n: int) -> None:
         """Fill the least-norm dλ, and the results that follow."""
@@ -138,6 +198,12 @@ class Linearisation:
         return fields
 
 
+WEIGHTS = {
+    'todorov': OF_TODOROV, 'todorov 2014': OF_COMPLIANT, 'sap': OF_SAP, 'compliant': OF_COMPLIANT,
+}  # fmt: skip
+"""How laws make the effective masses that scale their compliance."""
+
+
 def length_of(places: Mapping[str, tuple[int, int, Any]], indices: bool) -> int:
     """Return the length of one of the arrays."""
     return max(stop for name, (_, stop, _) in places.items() if (name in d.INDEX_FIELDS) == indices)
@@ -157,7 +223,7 @@ def copied_parts(work: Workspace) -> tuple[slice, ...]:
 
 def law_name(model: TimeSteppingModel) -> str:
     """Return the name of the linearisation of a law."""
-    return model.name
+    return 'todorov 2014' if getattr(model.parameters, 'form', '') == '2014' else model.name
 
 
 REFUSALS: tuple[tuple[str, Callable[[Workspace, Any], bool]], ...] = (
@@ -170,10 +236,6 @@ REFUSALS: tuple[tuple[str, Callable[[Workspace, Any], bool]], ...] = (
         lambda work, model: law_name(model) not in COMPILED,
     ),
     (
-        "integrator 'momentum' is unsupported; use 'semi_implicit'",
-        lambda work, model: work.integrator[0] == MOMENTUM,
-    ),
-    (
         'joints that only Pinocchio knows are unsupported',
         lambda work, model: bool(work.tree.unsupported),
     ),
@@ -182,8 +244,8 @@ REFUSALS: tuple[tuple[str, Callable[[Workspace, Any], bool]], ...] = (
         lambda work, model: work.has_moments,
     ),
     (
-        'bilateral constraints are unsupported',
-        lambda work, model: work.sizes.nb > 0,
+        'constraints that are Python functions are unsupported',
+        lambda work, model: bool(work.table.functions),
     ),
     (
         "multiple_impacts='sequential' is unsupported; use 'simultaneous'",

@@ -32,6 +32,7 @@ from contact_sim.derivatives._soft_laws import (
     linearise_compliant,
     linearise_sap,
     linearise_todorov,
+    linearise_todorov_2014,
 )
 from contact_sim.derivatives._step_map import map_columns
 from contact_sim.derivatives._system import (
@@ -96,6 +97,9 @@ COMPILED = {
     'ncp': compiled_linearisation('ncp', choose_rigid_modes, linearise_ncp),
     'anitescu': compiled_linearisation('anitescu', choose_associated_modes, linearise_anitescu),
     'todorov': compiled_linearisation('todorov', choose_todorov_modes, linearise_todorov),
+    'todorov 2014': compiled_linearisation(
+        'todorov_2014', choose_soft_modes, linearise_todorov_2014
+    ),
     'sap': compiled_linearisation('sap', choose_soft_modes, linearise_sap),
     'compliant': compiled_linearisation('compliant', choose_soft_modes, linearise_compliant),
     'null_space': compiled_linearisation('null_space', choose_held, linearise_null_space),

@@ -42,7 +42,12 @@ def parameter_columns(
     velocity, configuration = np.empty_like(change), np.empty_like(change)
     arrays.work.data.v_next[:] = result.step.v_next
     arrays.work.data.time_step[:] = result.step.time_step
-    map_result(*arrays.work.arrays, change, own, velocity, configuration)
+    if result._last_stage is None:
+        map_result(*arrays.work.arrays, change, own, velocity, configuration)
+    else:
+        _, _, to_next, to_h = result._last_stage
+        rows = to_next @ change + (to_h if name == 'time_step' else 0.0)
+        configuration, velocity = np.split(rows, 2)
     return velocity, configuration, impulse, (0 if name == 'time_step' and p == 1 else None)
 
 

@@ -58,11 +58,12 @@ class StepDerivatives:
             and those of q⁺ and v⁺ are unique all the same.
     """
 
-    def __init__(self, linearisation: Any, redundant: bool) -> None:
+    def __init__(self, linearisation: Any, redundant: bool, last_stage: Any = None) -> None:
         self._arrays, self._sizes = linearisation, linearisation.sizes
         self._kept = linearisation.kept()
         self._buffer = linearisation.work.data.buffer.copy()
         self.redundant = redundant
+        self._last_stage = last_stage
 
     @cached_property
     def step(self) -> StepData:

@@ -312,6 +312,48 @@ def set_todorov_contact(data, linear, i, mu, gap, reference_weight):
             matrix(linear, d.D_ON_WEIGHT)[a + r, 1] = -weight[1]
 
 
+@kernel
+def linearise_todorov_2014(data, linear):
+    """Fill the rows of todorov in its form of 2014: R = ε diag(G), and v̂ linear in u⁻ and φ."""
+    n, law, h = collect_problem(data, linear), vector(data, f.LAW), vector(data, f.TIME_STEP)[0]
+    rows, start = unbiased_rows_of(data), vector(data, f.ROW_START)
+    scratch, nc, G = matrix(data, f.LAW_VECTORS), rows.friction.shape[0], rows.delassus
+    R, v_hat = scratch[0][:n], scratch[1][:n]
+    for i in range(nc):
+        rows.friction[i] = max(rows.friction[i], todorov.SMALLEST_FRICTION)
+    gaps = vector(data, f.ROW_GAP), vector(data, f.ROW_INTERVAL_GAP)
+    todorov.fill_rules_2014(rows, start, gaps, h, law, R, v_hat)
+    epsilon, kappa = law[todorov.EPSILON], law[todorov.KAPPA]
+    keeps, pull = 1.0 - 2.0 * h * (1.0 + epsilon) / kappa, h * (1.0 + epsilon) / kappa**2
+    on_velocity, on_weight = matrix(linear, d.D_ON_VELOCITY), matrix(linear, d.D_ON_WEIGHT)
+    for i in range(nc):
+        a, mu = 3 * i, rows.friction[i]
+        deficit = velocity_deficit(v_hat, vector(linear, d.D_LAW_VELOCITY), a)
+        trace = G[a, a] + G[a + 1, a + 1] + G[a + 2, a + 2]
+        contact = integers(linear, d.D_ROW_OF)[a] // 3
+        along = 0.5 * epsilon * (G[a, a] + G[a + 1, a + 1])
+        if law[todorov.ELLIPTIC] != 0.0:
+            add_stiffness(linear, a, cone_directions(deficit, mu, (R[a], R[a + 2]), trace), keeps)
+            region, to_t, to_n, to_mu, slack = cone_slopes(deficit, mu, (R[a], R[a + 2]))
+            sliding, by_mu = region == 2, 0.0
+        else:
+            add_stiffness(linear, a, pyramid_directions(deficit, mu, R[a]), keeps)
+            to_n, to_mu, slack = pyramid_slopes(deficit, mu, R[a])
+            sliding = mu * max(abs(deficit[0]), abs(deficit[1])) > deficit[2]
+            to_t = mu * mu * to_n[0], mu * mu * to_n[1], mu * mu * to_n[2]
+            region, by_mu = 1, 2.0 * mu * along
+        if vector(data, f.IMPULSE)[3 * contact + 2] != 0.0 and region != 0:
+            note_mode(linear, contact, a, sliding, slack)
+        for r in range(3):
+            vector(linear, d.D_ON_GAP)[a + r] = on_velocity[a + r, 2] * pull
+            vector(linear, d.D_ON_FRICTION)[a + r] = -(to_mu[r] + by_mu * to_n[r])
+            on_weight[a + r, 0], on_weight[a + r, 1] = -epsilon * to_n[r], -epsilon * to_t[r]
+    for k in range(n - 3 * nc):
+        a = 3 * nc + k
+        slope = set_interval_row(data, linear, a, k, R[a], v_hat[a], pull, keeps)
+        on_weight[a, 0] = epsilon * slope
+
+
 # --- sap
 
 
