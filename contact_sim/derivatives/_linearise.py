@@ -18,11 +18,15 @@ from contact_sim.arrays._views import arrays_of, integers, vector
 from contact_sim.contact_models._stages import specialised
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._contact_motion import fill_contact_motion
+from contact_sim.derivatives._polyhedral_laws import (
+    choose_anitescu_modes,
+    choose_lcp_modes,
+    linearise_lcp,
+    linearise_polyhedral_anitescu,
+)
 from contact_sim.derivatives._rigid_laws import (
-    choose_associated_modes,
     choose_held,
     choose_rigid_modes,
-    linearise_anitescu,
     linearise_ncp,
     linearise_null_space,
 )
@@ -95,7 +99,10 @@ def compiled_linearisation(name: str, modes: Any, law: Any) -> CompiledLinearisa
 
 COMPILED = {
     'ncp': compiled_linearisation('ncp', choose_rigid_modes, linearise_ncp),
-    'anitescu': compiled_linearisation('anitescu', choose_associated_modes, linearise_anitescu),
+    'anitescu': compiled_linearisation(
+        'anitescu', choose_anitescu_modes, linearise_polyhedral_anitescu
+    ),
+    'lcp': compiled_linearisation('lcp', choose_lcp_modes, linearise_lcp),
     'todorov': compiled_linearisation('todorov', choose_todorov_modes, linearise_todorov),
     'todorov 2014': compiled_linearisation(
         'todorov_2014', choose_soft_modes, linearise_todorov_2014

@@ -64,15 +64,6 @@ def choose_rigid_modes(data, linear):
 
 
 @kernel
-def choose_associated_modes(data, linear):
-    """Fill mode and margin of all contacts under the associated law of anitescu."""
-    fill_scales(data, linear)
-    choose_contact_modes(data, linear, 1.0)
-    choose_interval_modes(data, linear)
-    refuse_guarded(data, linear)
-
-
-@kernel
 def refuse_guarded(data, linear):
     """Note where the energy guard has cut restitution: its share has no derivative here."""
     guard = matrix(data, f.GUARD)
@@ -285,12 +276,6 @@ def set_sliding_rows(data, linear, i, a, kappa):
 def linearise_ncp(data, linear):
     """Fill the rows of ncp."""
     linearise_cones(data, linear, 0.0)
-
-
-@kernel
-def linearise_anitescu(data, linear):
-    """Fill the rows of anitescu with circular cones."""
-    linearise_cones(data, linear, 1.0)
 
 
 # --- null_space: held feet do not move, up to the correction of their gap
