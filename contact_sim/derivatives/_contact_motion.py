@@ -65,6 +65,8 @@ def copy_given(data, linear, row, a, count):
     nxt, start = matrix(linear, d.D_MOTION_NEXT), matrix(linear, d.D_MOTION_START)
     gap, jacobian = matrix(linear, d.D_GAP_SLOPE), matrix(data, f.JACOBIAN_TRANSPOSED)
     force, given = matrix(linear, d.D_FORCE_SLOPE), count == 3
+    limits = integers(data, f.LIMIT_Q).shape[0]  # the last rows; dry friction has no gap
+    has_gap = row >= jacobian.shape[1] - limits
     for e in range(count):
         for k in range(nxt.shape[1]):
             force[a + e, k] = 0.0
@@ -75,7 +77,7 @@ def copy_given(data, linear, row, a, count):
                 gap[a + e, k] = matrix(linear, d.D_GIVEN_GAP)[row + e, k]
             else:
                 nxt[a + e, k] = start[a + e, k] = 0.0
-                gap[a + e, k] = jacobian[k, row + e]
+                gap[a + e, k] = jacobian[k, row + e] if has_gap else 0.0
 
 
 @kernel

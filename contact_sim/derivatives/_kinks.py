@@ -48,6 +48,10 @@ def find_kinks(
     for i in np.flatnonzero((modes[:nc] != d.OPEN) & (np.abs(step.gap_start) <= tolerance * length)):
         side = 'above' if step.gap_start[i] > 0.0 else 'on the ground'
         found.append(Kink(names[i], 'gap', side, float(abs(step.gap_start[i]) / length)))
+    limits = (step.interval_active > 0.0) & (modes[nc:] == d.STICK) & np.isinf(step.upper - step.lower)
+    for k in np.flatnonzero(limits & (np.abs(step.interval_gap) <= tolerance * length)):
+        distance = float(abs(step.interval_gap[k]) / length)
+        found.append(Kink(f'interval {k}', 'gap', 'at the limit', distance))
     for k in np.flatnonzero(margin[nc:] <= tolerance):
         side = 'inside its bounds' if modes[nc + k] == d.STICK else 'at a bound'
         found.append(Kink(f'interval {k}', 'mode', side, float(margin[nc + k])))
