@@ -18,6 +18,7 @@ from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models._anitescu import SIDES
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._rigid_laws import (
+    TIE,
     choose_contact_modes,
     choose_interval_modes,
     clear_row,
@@ -86,8 +87,8 @@ def choose_polyhedral_modes(data, linear, kappa, boxes, sides):
             slack = mu[i] * normal - first - second
         slide = np.sqrt(u[r] ** 2 + u[r + 1] ** 2) / scales[1]
         slack = slack / scales[0]
-        modes[i] = d.SLIDE if slide > slack else d.STICK
-        margin[i] = min(normal / scales[0], max(slack, slide))
+        modes[i] = d.SLIDE if slide > slack and slide > TIE else d.STICK
+        margin[i] = min(max(normal / scales[0], TIE), max(slack, slide))
 
 
 @kernel

@@ -25,6 +25,10 @@ from contact_sim.contact_models._null_space import GIVEN, STATE, TOUCHED, USES_B
 from contact_sim.derivatives import _fields as d
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._contact_rows import contact_branches, impulse_sign
+TIE = 1e-9
+"""Ratios to the scales up to which two conditions count as zero both: the contact then sticks. Of
+redundant contacts at rest, some carry nothing and do not move either."""
+
 
 @kernel
 def fill_scales(data, linear):
@@ -87,15 +91,17 @@ def choose_contact_modes(data, linear, kappa):
         slip = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
         away = (u[r + 2] + bias_of(data, i) - kappa * mu[i] * slip) / scales[1]
         load = impulse[r + 2] / scales[0]
-        if active[i] == 0.0 or load <= 0.0 or load < away:
-            margin[i] = max(away, 0.0) if active[i] > 0.0 else max(away, abs(load))
+        # both zero: a contact that does not slide closes, see TIE
+        tied = max(load, away) <= TIE and slip / scales[1] <= TIE
+        if active[i] == 0.0 or ((load <= 0.0 or load < away) and not tied):
+            margin[i] = max(away, abs(load))
             continue
         size = np.sqrt(impulse[r] ** 2 + impulse[r + 1] ** 2)
         slack, slide = (mu[i] * impulse[r + 2] - size) / scales[0], slip / scales[1]
-        sliding = slide > slack or mu[i] == 0.0
+        sliding = (slide > slack and slide > TIE) or mu[i] == 0.0
         modes[i] = d.SLIDE if sliding else d.STICK
         edge = max(slack, slide) if mu[i] > 0.0 else np.inf
-        margin[i] = min(load, edge)
+        margin[i] = min(max(load, away), edge)
 
 
 @kernel
@@ -247,7 +253,7 @@ def linearise_cones(data, linear, kappa):
 
 @kernel
 def set_sliding_rows(data, linear, i, a, kappa):
-    """Fill the rows of a contact that slides: friction against the slip, in velocities."""
+    """Fill the rows of a contact that slides: friction against the slip."""
     u, impulse, mu = vector(data, f.U_NEXT), vector(data, f.IMPULSE), vector(data, f.FRICTION)[i]
     on_impulse, on_velocity = matrix(linear, d.D_ON_IMPULSE), matrix(linear, d.D_ON_VELOCITY)
     u1, u2, normal = u[3 * i], u[3 * i + 1], impulse[3 * i + 2]
@@ -259,13 +265,13 @@ def set_sliding_rows(data, linear, i, a, kappa):
             vector(linear, d.D_ON_FRICTION)[a + 1] = normal * u2 / slip
         return
     d1, d2 = u1 / slip, u2 / slip
-    ratio = slip / (mu * normal)
-    on_impulse[a, 0] = on_impulse[a + 1, 1] = ratio
-    on_impulse[a, 2], on_impulse[a + 1, 2] = ratio * mu * d1, ratio * mu * d2
-    on_velocity[a, 0], on_velocity[a, 1] = 1.0 - d1 * d1, -d1 * d2
-    on_velocity[a + 1, 0], on_velocity[a + 1, 1] = -d1 * d2, 1.0 - d2 * d2
-    vector(linear, d.D_ON_FRICTION)[a] = ratio * normal * d1
-    vector(linear, d.D_ON_FRICTION)[a + 1] = ratio * normal * d2
+    turn = mu * max(normal, 0.0) / slip
+    on_impulse[a, 0] = on_impulse[a + 1, 1] = 1.0
+    on_impulse[a, 2], on_impulse[a + 1, 2] = mu * d1, mu * d2
+    on_velocity[a, 0], on_velocity[a, 1] = turn * (1.0 - d1 * d1), -turn * d1 * d2
+    on_velocity[a + 1, 0], on_velocity[a + 1, 1] = -turn * d1 * d2, turn * (1.0 - d2 * d2)
+    vector(linear, d.D_ON_FRICTION)[a] = normal * d1
+    vector(linear, d.D_ON_FRICTION)[a + 1] = normal * d2
     if kappa != 0.0:
         on_velocity[a + 2, 0] -= kappa * mu * d1
         on_velocity[a + 2, 1] -= kappa * mu * d2
