@@ -27,7 +27,7 @@ from contact_sim.contact_models._stages import (
     gather_problem,
     integrate,
 )
-from contact_sim.contact_models._todorov import sees_explicit_damping
+from contact_sim.contact_models._todorov import sees_explicit_damping, undamp_contacts
 from contact_sim.collision._contact_slots import NO_FEATURE
 from contact_sim.derivatives._soft_laws import fill_sap_weights
 from contact_sim.errors import InvalidInput
@@ -54,6 +54,7 @@ def fill_weights(numbers, indices, layout, kind, out):
     data = arrays_of(numbers, indices, layout, 0)
     n = gather_problem(data)
     if kind == OF_TODOROV and sees_explicit_damping(data):
+        undamp_contacts(data)
         fill_delassus(data, n, True)
     rows = unbiased_rows_of(data)
     G, nc = rows.delassus, rows.friction.shape[0]

@@ -217,6 +217,7 @@ def copied_parts(work: Workspace) -> tuple[slice, ...]:
         slice(places['origin'][0], places['mass_matrix'][1]),
         slice(places['fast'][0], places['fast'][1]),
         slice(places['terrain'][0], places['limit_restitution'][1]),
+        slice(places['bilateral_places'][0], places['bilateral_laws'][1]),
         slice(places['external'][0], work.numbers.shape[1]),
     )
 
@@ -238,6 +239,13 @@ REFUSALS: tuple[tuple[str, Callable[[Workspace, Any], bool]], ...] = (
     (
         'joints that only Pinocchio knows are unsupported',
         lambda work, model: bool(work.tree.unsupported),
+    ),
+    (
+        'todorov sees the damping of joints apart from bilateral constraints: unsupported together; '
+        "use joints without damping, or form='2014'",
+        lambda work, model: law_name(model) == 'todorov'
+        and work.sizes.nb > 0
+        and bool(work.damping.any()),
     ),
     (
         'torsional and rolling friction are unsupported',
