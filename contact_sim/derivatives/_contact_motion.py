@@ -96,9 +96,7 @@ def fill_sphere_motion(data, linear, i, a):
     impulse, origin = vector(data, f.IMPULSE), vec(vector(linear, d.D_ORIGIN), 0)
     t1, t2, n = vec(F[0], 0), vec(F[1], 0), vec(F[2], 0)
     place, radius = centre_of(data, linear, i)
-    H = curvature(
-        ground_of(data), vector(data, f.FEATURE_START)[i], place[0], place[1], place[2]
-    )
+    H = curvature(ground_of(data), vector(data, f.FEATURE_START)[i], place[0], place[1], place[2])
     curved = H[0] != 0.0 or H[3] != 0.0 or H[5] != 0.0
     reach = radius + 0.5 * gap
     centre = sub(place, origin)

@@ -19,6 +19,7 @@ import pinocchio as pin
 from contact_sim._types import Array
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, vector
+from contact_sim.collision._contact_slots import NO_FEATURE
 from contact_sim.contact_models._base import begin, refresh
 from contact_sim.contact_models._stages import (
     JOINT_PD,
@@ -28,7 +29,6 @@ from contact_sim.contact_models._stages import (
     integrate,
 )
 from contact_sim.contact_models._todorov import sees_explicit_damping, undamp_contacts
-from contact_sim.collision._contact_slots import NO_FEATURE
 from contact_sim.derivatives._soft_laws import fill_sap_weights
 from contact_sim.errors import InvalidInput
 from contact_sim.solvers._jit import entry
@@ -46,6 +46,15 @@ def difference(function: Callable[[float], Array], step: float) -> Array:
     near = function(step) - function(-step)
     far = function(2.0 * step) - function(-2.0 * step)
     return np.asarray((8.0 * near - far) / (12.0 * step))
+
+
+def difference_all(function: Callable[[Array], Array], n: int, step: float) -> Array:
+    """Return the Jacobian at 0 of a function of n numbers, a column each, of fourth order."""
+
+    def column(k: int) -> Array:
+        return difference(lambda s: function(s * np.eye(n)[k]), step)
+
+    return np.array([column(k) for k in range(n)]).T
 
 
 @entry
@@ -124,14 +133,16 @@ class Differences:
             weights, work.data.frame_start[slots].copy(), np.diagonal(work.data.inertia).copy(),
         )  # fmt: skip
 
-    def _begin(self, q: Array, v: Array) -> None:
-        """Start the step of the base from another state."""
+    def _begin(self, q: Array, v: Array, longer: float = 0.0) -> None:
+        """Start the step of the base from another state, with the time step h + longer."""
         work, base = self._work, self._base
         work.numbers[:], work.indices[:] = base.numbers, base.indices
         data = work.data
         data.now[:] = base.data.start
         data.q[:], data.v[:] = q, v
         work.status[0] = READY
+        if longer != 0.0:
+            work.set_time_step(float(data.time_step[0]) + longer)
         refresh(*work.arrays)
         begin(*work.arrays)
         if work.control[0] == JOINT_PD or work.status[0] != READY:
@@ -167,13 +178,6 @@ class Differences:
         return work.data.q.copy(), work.data.v.copy()
 
 
-def moved(model: Any, q: Array, k: int, size: float) -> Array:
-    """Return q moved by `size` along dof k."""
-    delta = np.zeros(model.nv)
-    delta[k] = size
-    return np.asarray(pin.integrate(model, q, delta))
-
-
 def given_fields(
     differences: Differences, data: Any, v_law: Array, damping_inertia: float, sizes: Any
 ) -> dict[str, Array]:
@@ -187,7 +191,12 @@ def given_fields(
         sizes: of the simulation.
     """
     nv, rows, nb, nc, model = sizes.nv, sizes.rows, sizes.nb, sizes.nc, differences._model
-    q, v, lam, h = data.q_start.copy(), data.v_start.copy(), data.bilateral_impulse.copy(), data.time_step[0]
+    q, v, lam, h = (
+        data.q_start.copy(),
+        data.v_start.copy(),
+        data.bilateral_impulse.copy(),
+        data.time_step[0],
+    )
     carried = data.impulse.copy()
     carried[: 3 * sizes.n_ground] = carried[3 * nc :] = 0.0
     per_contact = carried[: 3 * nc].reshape(nc, 3)
@@ -204,15 +213,12 @@ def given_fields(
             turned, g.weights.ravel(),
         ])  # fmt: skip
 
-    changes = [
-        difference(lambda s, k=k: stacked(moved(model, q, k, s), v), STEP) for k in range(nv)
-    ]
-    parts = np.split(np.array(changes).T, np.cumsum([nv, rows, rows, nc, nb, 3 * nc]))
+    changes = difference_all(lambda x: stacked(pin.integrate(model, q, x), v), nv, STEP)
+    parts = np.split(changes, np.cumsum([nv, rows, rows, nc, nb, 3 * nc]))
     force, nxt, start, gap, bilateral, turned, weights = parts
-    by_v = np.zeros((nb, nv))
-    for k in range(nv if nb else 0):
-        unit = np.eye(nv)[k]
-        by_v[:, k] = difference(lambda s, u=unit: differences.geometry(q, v + s * u).target, 1e-2)
+    by_v = np.zeros((0, nv))
+    if nb:
+        by_v = difference_all(lambda x: differences.geometry(q, v + x).target, nv, 1e-2)
     still = np.zeros((rows - 3 * nc, nv))
     return {
         'given_force': force, 'given_next': nxt, 'given_start': start,
@@ -226,22 +232,21 @@ def wrench_slope(model: Any, q: Array, pushes: list[tuple[int, Array]]) -> Array
     """Return ∂τ/∂q of wrenches in world axes at the origins of frames, (nv, nv)."""
     data = model.createData()
 
-    def force(at_q: Array) -> Array:
-        pin.computeJointJacobians(model, data, at_q)
-        pin.updateFramePlacements(model, data)
-        aligned = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        return np.asarray(sum(
-            pin.getFrameJacobian(model, data, frame, aligned).T @ wrench for frame, wrench in pushes
-        ))  # fmt: skip
+    aligned = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
-    changes = [
-        difference(lambda s, k=k: force(moved(model, q, k, s)), STEP) for k in range(model.nv)
-    ]
-    return np.array(changes).T
+    def force(change: Array) -> Array:
+        pin.computeJointJacobians(model, data, pin.integrate(model, q, change))
+        pin.updateFramePlacements(model, data)
+        total = np.zeros(model.nv)
+        for frame, wrench in pushes:
+            total += pin.getFrameJacobian(model, data, frame, aligned).T @ wrench
+        return total
+
+    return difference_all(force, model.nv, STEP)
 
 
 def last_stage(differences: Differences, data: Any) -> tuple[Array, Array, Array, Array]:
-    """Return ∂(q⁺, v)/∂q, /∂v, /∂v⁺ of the last stage of a step, (2 nv, nv), and /∂h, (2 nv, 1)."""
+    """Return ∂(q⁺, v)/∂q, /∂v and /∂v⁺ of the last stage, (2 nv, nv), and ∂/∂h, (2 nv, 1)."""
     model, q, v = differences._model, data.q_start.copy(), data.v_start.copy()
     v_next, h = data.v_next.copy(), float(data.time_step[0])
     q_end, nv = data.q.copy(), model.nv
@@ -250,11 +255,9 @@ def last_stage(differences: Differences, data: Any) -> tuple[Array, Array, Array
         q_new, v_new = differences.result(at_q, at_v, at_next, longer)
         return np.concatenate([pin.difference(model, q_end, q_new), v_new])
 
-    speed, to_q, to_v, to_next = min(STEP / h, 0.05), [], [], []
-    for k in range(nv):
-        unit = np.eye(nv)[k]
-        to_q.append(difference(lambda s, k=k: stacked(moved(model, q, k, s), v, v_next), STEP))
-        to_v.append(difference(lambda s, u=unit: stacked(q, v + s * u, v_next), speed))
-        to_next.append(difference(lambda s, u=unit: stacked(q, v, v_next + s * u), speed))
+    speed = min(STEP / h, 0.05)
+    to_q = difference_all(lambda x: stacked(pin.integrate(model, q, x), v, v_next), nv, STEP)
+    to_v = difference_all(lambda x: stacked(q, v + x, v_next), nv, speed)
+    to_next = difference_all(lambda x: stacked(q, v, v_next + x), nv, speed)
     to_h = difference(lambda s: stacked(q, v, v_next, s), 1e-3 * h)
-    return np.array(to_q).T, np.array(to_v).T, np.array(to_next).T, to_h[:, None]
+    return to_q, to_v, to_next, to_h[:, None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +35,7 @@ def find_kinks(
     step: StepData,
     margin: Array,
     modes: Any,
-    names: Sequence[str],
+    names: Any,
     tolerance: float,
     scales: Array,
 ) -> tuple[Kink, ...]:
@@ -45,10 +44,14 @@ def find_kinks(
     length = h * float(scales[1])
     for i in np.flatnonzero(margin[:nc] <= tolerance):
         found.append(Kink(names[i], 'mode', SIDES[int(modes[i])], float(margin[i])))
-    for i in np.flatnonzero((modes[:nc] != d.OPEN) & (np.abs(step.gap_start) <= tolerance * length)):
+    for i in np.flatnonzero(
+        (modes[:nc] != d.OPEN) & (np.abs(step.gap_start) <= tolerance * length)
+    ):
         side = 'above' if step.gap_start[i] > 0.0 else 'on the ground'
         found.append(Kink(names[i], 'gap', side, float(abs(step.gap_start[i]) / length)))
-    limits = (step.interval_active > 0.0) & (modes[nc:] == d.STICK) & np.isinf(step.upper - step.lower)
+    limits = (
+        (step.interval_active > 0.0) & (modes[nc:] == d.STICK) & np.isinf(step.upper - step.lower)
+    )
     for k in np.flatnonzero(limits & (np.abs(step.interval_gap) <= tolerance * length)):
         distance = float(abs(step.interval_gap[k]) / length)
         found.append(Kink(f'interval {k}', 'gap', 'at the limit', distance))

@@ -31,7 +31,10 @@ from contact_sim.step._workspace import Workspace
 LastStage = tuple[Array, Array, Array, Array]
 LEAST_NORM = 1e-9
 """Singular value, beside the largest, below which a direction of impulses is not determined."""
-KEPT = ('armature', 'damping', 'restitution', 'stabilisation', 'law', 'limit_restitution')
+KEPT = (
+    'armature', 'damping', 'restitution', 'stabilisation', 'damping_inertia', 'law',
+    'limit_restitution',
+)  # fmt: skip
 """Constants of a step that derivatives to parameters read."""
 
 
@@ -48,7 +51,7 @@ class Linearisation:
 
     def __init__(self, workspace: Workspace, model: Any) -> None:
         check_supported(workspace, model)
-        self._source, self._model = workspace, model
+        self._source, self.model, self.law = workspace, model, law_name(model)
         self.work = workspace.copy()
         self.sizes = sizes = self.work.sizes
         # a stepper of its own would bind, and so change, the constants of the law
@@ -57,7 +60,7 @@ class Linearisation:
         self.layout = d.derivative_layout(places)
         self.numbers = np.zeros((1, length_of(places, False)))
         self.indices = np.zeros((1, length_of(places, True)), dtype=np.int64)
-        self._linearise = COMPILED[law_name(model)].linearise
+        self._linearise = COMPILED[self.law].linearise
         tree = self.work
         for j in range(1, len(tree.kind)):
             dofs = slice(tree.v_index[j], tree.v_index[j + 1])
@@ -65,8 +68,8 @@ class Linearisation:
         self._copied = copied_parts(self.work)
         self._last_differs = sizes.nb > 0 or self.work.integrator[0] == MOMENTUM
         self._slow = sizes.nb > 0 or self.work.damping_inertia[0] != 0.0
-        self._weighs = model.name in WEIGHTS
-        self._weights = WEIGHTS.get(law_name(model), OF_TODOROV)
+        self._weighs = self.law in WEIGHTS
+        self._weights = WEIGHTS.get(self.law, OF_TODOROV)
         self._counts, self._inputs = self.view('counts'), places['velocity'][2][1]
         self._kept = slice(0, places['on_weight'][1])
         self._impulse = slice(*places['impulse'][:2])
@@ -76,7 +79,7 @@ class Linearisation:
 
     def fits(self, workspace: Workspace, model: Any) -> bool:
         """Return whether these are the arrays of that simulation."""
-        return self._source is workspace and self._model is model
+        return self._source is workspace and self.model is model
 
     def view(self, name: str) -> Any:
         """Return a field of the linearisation."""
@@ -206,7 +209,9 @@ WEIGHTS = {
 
 def length_of(places: Mapping[str, tuple[int, int, Any]], indices: bool) -> int:
     """Return the length of one of the arrays."""
-    return max(stop for name, (_, stop, _) in places.items() if (name in d.INDEX_FIELDS) == indices)
+    return max(
+        stop for name, (_, stop, _) in places.items() if (name in d.INDEX_FIELDS) == indices
+    )
 
 
 def copied_parts(work: Workspace) -> tuple[slice, ...]:
@@ -241,11 +246,11 @@ REFUSALS: tuple[tuple[str, Callable[[Workspace, Any], bool]], ...] = (
         lambda work, model: bool(work.tree.unsupported),
     ),
     (
-        'todorov sees the damping of joints apart from bilateral constraints: unsupported together; '
-        "use joints without damping, or form='2014'",
-        lambda work, model: law_name(model) == 'todorov'
-        and work.sizes.nb > 0
-        and bool(work.damping.any()),
+        'todorov with damped joints and bilateral constraints is unsupported; use joints without '
+        "damping, or form='2014'",
+        lambda work, model: (
+            law_name(model) == 'todorov' and work.sizes.nb > 0 and bool(work.damping.any())
+        ),
     ),
     (
         'torsional and rolling friction are unsupported',
@@ -271,9 +276,5 @@ def check_supported(work: Workspace, model: Any) -> None:
     """Raise InvalidInput for a simulation of which there are no derivatives."""
     for message, applies in REFUSALS:
         if applies(work, model):
-            text = message.format(
-                name=model.name, solver=getattr(model.parameters, 'solver', '')
-            )
+            text = message.format(name=model.name, solver=getattr(model.parameters, 'solver', ''))
             raise InvalidInput(f'derivatives: {text}')
-
-

@@ -1,10 +1,10 @@
 """The compiled linearisation of a step that was taken, for each law.
 
-    choose_modes       which contacts carry, stick or slide; the distance from the next kink
-    fill_dynamics      ∂/∂q and ∂/∂v of the momentum equation
-    linearise_law      the equations of the law, row by row
-    contact_motion     ∂/∂q of J, gaps and frames
-    fill_system, ...   the solution for all inputs, and the results of the step
+choose_modes       which contacts carry, stick or slide; the distance from the next kink
+fill_dynamics      ∂/∂q and ∂/∂v of the momentum equation
+linearise_law      the equations of the law, row by row
+contact_motion     ∂/∂q of J, gaps and frames
+fill_system, ...   the solution for all inputs, and the results of the step
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ Pinocchio's joint torque regressor Y.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pinocchio as pin
 from contact_sim._types import Array
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._linearise import map_result
+from contact_sim.derivatives._soft_parameters import KINDS, LawDifferences, law_parameters
 
 COMMON = (
     'friction', 'restitution', 'time_step', 'gravity', 'inertial', 'damping', 'armature',
@@ -23,32 +25,65 @@ COMMON = (
 )  # fmt: skip
 """Parameters of every simulation."""
 LEAST_NORM = 1e-9
-DIFFERENCE = 1e-3
-"""Relative step of the differences of a law's own numbers, of fourth order."""
+Columns = tuple[Array, Array, Array]
 
 
 def parameter_names(arrays: Any) -> Sequence[str]:
     """Return the parameters of a simulation, those of its contact model last."""
-    return COMMON
+    return (*COMMON, *law_parameters(arrays.model, arrays.law))
 
 
 def parameter_columns(
     arrays: Any, result: Any, name: str
 ) -> tuple[Array, Array, Array, int | None]:
     """Return dv, dq⁺, dλ of the problem rows, and the column of the time step, if it is one."""
-    force, law, own = FILL[name](arrays, result)
+    with step_of(arrays, result):
+        fill = FILL.get(name)
+        force, law, own = fill(arrays, result) if fill else of_law(arrays, result, name)
     impulse, change = solve_columns(result, force, law)
     p = change.shape[1]
     velocity, configuration = np.empty_like(change), np.empty_like(change)
-    arrays.work.data.v_next[:] = result.step.v_next
-    arrays.work.data.time_step[:] = result.step.time_step
     if result._last_stage is None:
-        map_result(*arrays.work.arrays, change, own, velocity, configuration)
+        with step_of(arrays, result):
+            map_result(*arrays.work.arrays, change, own, velocity, configuration)
     else:
         _, _, to_next, to_h = result._last_stage
         rows = to_next @ change + (to_h if name == 'time_step' else 0.0)
         configuration, velocity = np.split(rows, 2)
     return velocity, configuration, impulse, (0 if name == 'time_step' and p == 1 else None)
+
+
+@contextmanager
+def step_of(arrays: Any, result: Any) -> Iterator[None]:
+    """Put the step of a result into the arrays of the linearisation, with its constants."""
+    work = arrays.work
+    work.data.buffer[:] = result._buffer
+    work.numbers[0, arrays._constants] = result._kept[4]
+    yield
+
+
+def law_velocities(result: Any) -> tuple[Array, Array]:
+    """Return the velocities that the law sees, u' = J v', and ∂u'/∂h at given v⁺, (n,) each."""
+    step, J = result.step, row_jacobian(result)
+    v, slope = step.v_next.copy(), np.zeros_like(step.v_next)
+    if result._counts[d.UNDAMPED]:
+        h, damping = result._time_step, result._fields['damping']
+        M = np.tril(step.inertia)
+        M = M + np.tril(M, -1).T - h * np.diag(damping)
+        slope = np.linalg.solve(M, damping * (step.v_next - step.v_start))
+        v += h * slope
+    n = len(J) - int(result._counts[d.BILATERAL])
+    return J[:n] @ v, J[:n] @ slope
+
+
+def of_law(arrays: Any, result: Any, name: str) -> Columns:
+    """Column of a number of the contact model."""
+    columns = empty(result, 1)
+    velocity, _ = law_velocities(result)
+    undamped = bool(result._counts[d.UNDAMPED])
+    law = LawDifferences(arrays.work, arrays.model, arrays.law, undamped)
+    columns[1][: len(velocity), 0] = law.to_number(name, velocity)
+    return columns
 
 
 def solve_columns(result: Any, force: Array, law: Array) -> tuple[Array, Array]:
@@ -60,8 +95,13 @@ def solve_columns(result: Any, force: Array, law: Array) -> tuple[Array, Array]:
     solved = np.linalg.solve(M, np.hstack([force, J.T]))
     p = force.shape[1]
     X, K = solved[:, :p], solved[:, p:]
+    G, of_rows = J @ K, J @ X
+    if result._counts[d.UNDAMPED]:  # contacts see M without damping
+        undamped = M - result._time_step * np.diag(result._fields['damping'])
+        seen = J @ np.linalg.solve(undamped, np.hstack([force, J.T]))
+        of_rows, G = seen[:, :p], seen[:, p:]
     A, B = block_matrix(result, fields['on_impulse']), block_matrix(result, fields['on_velocity'])
-    system, right = A + B @ (J @ K), law - B @ (J @ X)
+    system, right = A + B @ G, law - B @ of_rows
     scale = np.maximum(np.abs(system).max(axis=1, initial=0.0), 1e-300)[:, None]
     if n == 0:
         return np.zeros((0, p)), X
@@ -88,9 +128,6 @@ def block_matrix(result: Any, entries: Array) -> Array:
     for r in range(3 * contacts, n):
         matrix[r, r] = entries[r, 0]
     return matrix
-
-
-Columns = tuple[Array, Array, Array]
 
 
 def empty(result: Any, p: int) -> Columns:
@@ -122,9 +159,19 @@ def of_time_step(arrays: Any, result: Any) -> Columns:
     M = np.tril(step.inertia)
     M = M + np.tril(M, -1).T
     motion = step.v_next - step.v_start - h * step.transport
-    force[:, 0] = step.tau - step.nonlinear_effects - damping * step.v_start
+    share = result._fields['damping_inertia'][0]  # of todorov in its form of 2014
+    explicit = damping + share / (1.0 + share) * (np.diagonal(M) - h * damping)
+    force[:, 0] = step.tau - step.nonlinear_effects - explicit * step.v_start
     force[:, 0] += M @ step.transport - damping * motion
-    law[:, 0] = -result._fields['on_time'][: len(law)]
+    if arrays.law in KINDS:
+        velocity, slope = law_velocities(result)
+        undamped, n = bool(result._counts[d.UNDAMPED]), len(velocity)
+        differences = LawDifferences(arrays.work, arrays.model, arrays.law, undamped)
+        law[:n, 0] = differences.to_time_step(velocity)
+        B = block_matrix(result, result._fields['on_velocity'])[:n, :n]
+        law[:n, 0] -= B @ slope
+    else:
+        law[:, 0] = -result._fields['on_time'][: len(law)]
     own[:, 0] = step.v_next
     return force, law, own
 

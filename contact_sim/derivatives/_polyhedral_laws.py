@@ -1,7 +1,7 @@
 """Linearised laws with polyhedral cones: lcp, and anitescu with `sides` > 0.
 
-λ_t = Σ_j β_j d_j is within two neighbouring edges d_j, d_j+1 with the bisector m. Of a contact that
-slides either one edge carries, or both do, and the slip is along the bisector:
+λ_t = Σ_j β_j d_j is within two neighbouring edges d_j, d_j+1 with the bisector m. Of a contact
+that slides either one edge carries, or both do, and the slip is along the bisector:
 
     one     λ_t − μ λ_n d_j = 0
     two     m·λ_t − μ λ_n cos(π/k) = 0,   (d_j − d_j+1)·u_t = 0
@@ -73,7 +73,11 @@ def choose_polyhedral_modes(data, linear, kappa, boxes, sides):
     if sides == 0:
         return
     modes, margin = integers(linear, d.D_MODES), vector(linear, d.D_MARGIN)
-    scales, impulse, u = vector(linear, d.D_SCALES), vector(data, f.IMPULSE), vector(data, f.U_NEXT)
+    scales, impulse, u = (
+        vector(linear, d.D_SCALES),
+        vector(data, f.IMPULSE),
+        vector(data, f.U_NEXT),
+    )
     mu = vector(data, f.FRICTION)
     for i in range(modes.shape[0] - vector(data, f.LOWER).shape[0]):
         if modes[i] == d.OPEN or mu[i] == 0.0:

@@ -157,7 +157,7 @@ class StepDerivatives:
         """Return Fᵀ dλ / h of all contacts, (3 nc, m)."""
         nc, rows = self._sizes.nc, self._all_rows(impulse)
         per_contact = rows[: 3 * nc].reshape(nc, 3, -1)
-        forces = np.einsum('iab,iac->ibc', self.step.frame_start, per_contact)
+        forces: Array = np.einsum('iab,iac->ibc', self.step.frame_start, per_contact)
         return forces.reshape(3 * nc, -1) / self._time_step
 
     @property

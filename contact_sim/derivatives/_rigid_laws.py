@@ -25,6 +25,7 @@ from contact_sim.contact_models._null_space import GIVEN, STATE, TOUCHED, USES_B
 from contact_sim.derivatives import _fields as d
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._contact_rows import contact_branches, impulse_sign
+
 TIE = 1e-9
 """Ratios to the scales up to which two conditions count as zero both: the contact then sticks. Of
 redundant contacts at rest, some carry nothing and do not move either."""
@@ -80,7 +81,11 @@ def refuse_guarded(data, linear):
 def choose_contact_modes(data, linear, kappa):
     """Fill mode and margin of all contacts."""
     modes, margin = integers(linear, d.D_MODES), vector(linear, d.D_MARGIN)
-    scales, impulse, u = vector(linear, d.D_SCALES), vector(data, f.IMPULSE), vector(data, f.U_NEXT)
+    scales, impulse, u = (
+        vector(linear, d.D_SCALES),
+        vector(data, f.IMPULSE),
+        vector(data, f.U_NEXT),
+    )
     active, mu = vector(data, f.ACTIVE), vector(data, f.FRICTION)
     last = contact_branches(data)[3]
     for i in range(active.shape[0]):
@@ -108,7 +113,11 @@ def choose_contact_modes(data, linear, kappa):
 def choose_interval_modes(data, linear):
     """Fill mode and margin of the interval rows: STICK inside the bounds, OPEN at one."""
     modes, margin = integers(linear, d.D_MODES), vector(linear, d.D_MARGIN)
-    scales, impulse, u = vector(linear, d.D_SCALES), vector(data, f.IMPULSE), vector(data, f.U_NEXT)
+    scales, impulse, u = (
+        vector(linear, d.D_SCALES),
+        vector(data, f.IMPULSE),
+        vector(data, f.U_NEXT),
+    )
     lower, upper, bias = vector(data, f.LOWER), vector(data, f.UPPER), vector(data, f.BIAS)
     active, nc = vector(data, f.INTERVAL_ACTIVE), vector(data, f.GAP).shape[0]
     for k in range(lower.shape[0]):
@@ -193,7 +202,7 @@ def set_intervals(data, linear, n):
     """Fill the interval rows, from the first behind the contacts to n."""
     row_of, modes = integers(linear, d.D_ROW_OF), integers(linear, d.D_MODES)
     nc = vector(data, f.GAP).shape[0]
-    lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
+    lower = vector(data, f.LOWER)
     impulse, h = vector(data, f.IMPULSE), vector(data, f.TIME_STEP)[0]
     gaps, beta = vector(data, f.INTERVAL_GAP), vector(data, f.STABILISATION)[0]
     first_limit = lower.shape[0] - integers(data, f.LIMIT_Q).shape[0]
@@ -299,7 +308,9 @@ def choose_held(data, linear):
         modes[i] = d.STICK if active[i] > 0.0 and loaded else d.OPEN
         margin[i] = np.inf
         if active[i] > 0.0 and not loaded:
-            away = (vector(data, f.U_NEXT)[r + 2] + bias_of(data, i)) / vector(linear, d.D_SCALES)[1]
+            away = (vector(data, f.U_NEXT)[r + 2] + bias_of(data, i)) / vector(linear, d.D_SCALES)[
+                1
+            ]
             margin[i] = max(away, 0.0)
     choose_interval_modes(data, linear)
 

@@ -15,8 +15,8 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import front, integers, matrix, vector
 from contact_sim.contact_models import _sap as sap
 from contact_sim.contact_models import _todorov as todorov
-from contact_sim.contact_models._compliant import IMPLICIT, MATERIAL, SMALL_MOTIONS
 from contact_sim.contact_models._compliant import FRICTION_LAW as LAW_OF_FRICTION
+from contact_sim.contact_models._compliant import IMPLICIT, MATERIAL, SMALL_MOTIONS
 from contact_sim.contact_models._compliant import NORMAL_LAW as LAW_OF_NORMAL
 from contact_sim.contact_models._stages import fill_delassus, gather_problem
 from contact_sim.derivatives import _fields as d
@@ -28,6 +28,7 @@ from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import (
     CONE,
     LAGGED,
+    SoftLaw,
     cone_directions,
     contact_numbers,
     edge_speeds,
@@ -52,8 +53,15 @@ def choose_soft_modes(data, linear):
     """Fill modes by impulses; contacts that took part without an impulse are open."""
     fill_scales(data, linear)
     modes, margin = integers(linear, d.D_MODES), vector(linear, d.D_MARGIN)
-    active, impulse, nc = vector(data, f.ACTIVE), vector(data, f.IMPULSE), vector(data, f.GAP).shape[0]
-    gap, length = vector(data, f.GAP_START), vector(data, f.TIME_STEP)[0] * vector(linear, d.D_SCALES)[1]
+    active, impulse, nc = (
+        vector(data, f.ACTIVE),
+        vector(data, f.IMPULSE),
+        vector(data, f.GAP).shape[0],
+    )
+    gap, length = (
+        vector(data, f.GAP_START),
+        vector(data, f.TIME_STEP)[0] * vector(linear, d.D_SCALES)[1],
+    )
     for i in range(nc):
         r = 3 * i
         modes[i] = d.OPEN
@@ -81,7 +89,9 @@ def collect_problem(data, linear):
     for a in range(n):
         row_of[a] = rows[a]
         clear_row(linear, a)
-        matrix(linear, d.D_ON_IMPULSE)[a, a % 3 if a < 3 * integers(data, f.COUNTS)[0] else 0] = 1.0
+        matrix(linear, d.D_ON_IMPULSE)[a, a % 3 if a < 3 * integers(data, f.COUNTS)[0] else 0] = (
+            1.0
+        )
     counts[d.CONTACTS] = integers(data, f.COUNTS)[0]
     counts[d.BILATERAL] = matrix(data, f.BILATERAL_JACOBIAN).shape[0]
     counts[d.ROWS] = n + counts[d.BILATERAL]
@@ -238,7 +248,11 @@ def impedance_slope(solimp, r):
 def linearise_todorov(data, linear):
     """Fill the rows of todorov in its form of today."""
     n, law, h = collect_problem(data, linear), vector(data, f.LAW), vector(data, f.TIME_STEP)[0]
-    rows, start, scratch = unbiased_rows_of(data), vector(data, f.ROW_START), matrix(data, f.LAW_VECTORS)
+    rows, start, scratch = (
+        unbiased_rows_of(data),
+        vector(data, f.ROW_START),
+        matrix(data, f.LAW_VECTORS),
+    )
     R, v_hat, nc = scratch[0][:n], scratch[1][:n], rows.friction.shape[0]
     for i in range(nc):
         rows.friction[i] = max(rows.friction[i], todorov.SMALLEST_FRICTION)
@@ -256,11 +270,11 @@ def linearise_todorov(data, linear):
             continue
         _, damping, stiffness = todorov.gains(interval_gap[k], h, law)
         bend = impedance_slope(law[todorov.IMPEDANCE : todorov.IMPEDANCE + 5], interval_gap[k])
-        impedance = todorov.impedance(law[todorov.IMPEDANCE : todorov.IMPEDANCE + 5], interval_gap[k])
-        on_gap = h * stiffness * (1.0 + bend / impedance * interval_gap[k])
-        slope = set_interval_row(
-            data, linear, a, k, R[a], v_hat[a], on_gap, 1.0 - h * damping
+        impedance = todorov.impedance(
+            law[todorov.IMPEDANCE : todorov.IMPEDANCE + 5], interval_gap[k]
         )
+        on_gap = h * stiffness * (1.0 + bend / impedance * interval_gap[k])
+        slope = set_interval_row(data, linear, a, k, R[a], v_hat[a], on_gap, 1.0 - h * damping)
         # R = (1 − d)/d Â
         diagonal = rows.delassus[a, a] if exact else weight[a]
         vector(linear, d.D_ON_GAP)[a] -= slope * bend / impedance**2 * diagonal
@@ -272,7 +286,11 @@ def linearise_todorov(data, linear):
 def set_todorov_contact(data, linear, i, mu, gap, reference_weight):
     """Fill the rows of the i-th contact of the problem."""
     law, h, a = vector(data, f.LAW), vector(data, f.TIME_STEP)[0], 3 * i
-    scratch, u, G = matrix(data, f.LAW_VECTORS), vector(linear, d.D_LAW_VELOCITY), unbiased_rows_of(data).delassus
+    scratch, u, G = (
+        matrix(data, f.LAW_VECTORS),
+        vector(linear, d.D_LAW_VELOCITY),
+        unbiased_rows_of(data).delassus,
+    )
     R, v_hat = scratch[0], scratch[1]
     solimp = law[todorov.IMPEDANCE : todorov.IMPEDANCE + 5]
     impedance, damping, stiffness = todorov.gains(gap, h, law)
@@ -284,7 +302,9 @@ def set_todorov_contact(data, linear, i, mu, gap, reference_weight):
     share, turn = (1.0 - impedance) / impedance, -bend / impedance**2
     contact = integers(linear, d.D_ROW_OF)[a] // 3
     if elliptic:
-        add_stiffness(linear, a, cone_directions(deficit, mu, (R[a], R[a + 2]), trace), 1.0 - h * damping)
+        add_stiffness(
+            linear, a, cone_directions(deficit, mu, (R[a], R[a + 2]), trace), 1.0 - h * damping
+        )
         region, to_t, to_n, to_mu, slack = cone_slopes(deficit, mu, (R[a], R[a + 2]))
         note_mode(linear, contact, a, region == 2, slack)
     else:
@@ -361,17 +381,19 @@ def linearise_todorov_2014(data, linear):
 def fill_sap_rules(data, rows, n):
     """Fill R, v̂ and the numbers of the contacts as the law does; return its `SoftLaw`."""
     law, h = vector(data, f.LAW), vector(data, f.TIME_STEP)[0]
-    weight, gap, start = vector(data, f.ROW_WEIGHT), vector(data, f.ROW_GAP), vector(data, f.ROW_START)
+    weight, gap, start = (
+        vector(data, f.ROW_WEIGHT),
+        vector(data, f.ROW_GAP),
+        vector(data, f.ROW_START),
+    )
     scratch, nc = matrix(data, f.LAW_VECTORS), rows.friction.shape[0]
     R, v_hat = scratch[0][:n], scratch[1][:n]
-    soft = sap.SoftLaw(
+    soft = SoftLaw(
         int(law[sap.FORM]), v_hat, R, scratch[6],
         (h, law[sap.STIFFNESS], law[sap.DISSIPATION]),
     )  # fmt: skip
     fill_sap_weights(data, rows, n)
-    sap.fill_interval_compliance(
-        rows, vector(data, f.ROW_INTERVAL_GAP), weight, h, law, R, v_hat
-    )
+    sap.fill_interval_compliance(rows, vector(data, f.ROW_INTERVAL_GAP), weight, h, law, R, v_hat)
     if soft.form == CONE:
         for i in range(nc):
             r = 3 * i
@@ -459,7 +481,9 @@ def set_sap_springs(data, linear, i, rows, soft):
     u = velocities[a], velocities[a + 1], velocities[a + 2]
     numbers = contact_numbers(soft.contact, a)
     trace = G[a, a] + G[a + 1, a + 1] + G[a + 2, a + 2]
-    add_stiffness(linear, a, regularised_directions(lagged, u, mu, numbers, soft.spring, trace), 0.0)
+    add_stiffness(
+        linear, a, regularised_directions(lagged, u, mu, numbers, soft.spring, trace), 0.0
+    )
     gap, bound, eps = numbers
     size = np.sqrt(u[0] * u[0] + u[1] * u[1] + eps * eps)
     z = u[2] if lagged else u[2] - mu * (size - eps)
@@ -566,7 +590,10 @@ def set_spring_contact(linear, i, rows, laws, u, gap, given):
 def set_anchored(linear, i, rows, laws, u, given):
     """Fill the same of friction with an anchor."""
     (memory, f_n, by_x, by_weight), a, h, G = given, 3 * i, laws.time_step, rows.delassus
-    k, ratio = laws.material[springs.TANGENTIAL_STIFFNESS], laws.material[springs.TANGENTIAL_DAMPING_RATIO]
+    k, ratio = (
+        laws.material[springs.TANGENTIAL_STIFFNESS],
+        laws.material[springs.TANGENTIAL_DAMPING_RATIO],
+    )
     mean = 0.5 * (G[a, a] + G[a + 1, a + 1])
     damping = springs.damper(ratio, k, mean)
     gain, mu = k * laws.ahead + damping, rows.friction[i]

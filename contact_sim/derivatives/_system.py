@@ -46,7 +46,11 @@ def fill_dynamics(data, linear):
     )  # fmt: skip
     world_inertia(matrix(data, f.BODY), pose, origin, inertia)
     v, v_next = vector(data, f.V_START), vector(data, f.V_NEXT)
-    twist, rate, axes = matrix(linear, d.D_TWIST), matrix(linear, d.D_RATE), matrix(linear, d.D_AXES)
+    twist, rate, axes = (
+        matrix(linear, d.D_TWIST),
+        matrix(linear, d.D_RATE),
+        matrix(linear, d.D_AXES),
+    )
     fill_motion(parent, v_index, columns, v, twist)
     fill_motion(parent, v_index, columns, v_next, matrix(linear, d.D_TWIST_NEXT))
     fill_axes_motion(
@@ -120,7 +124,11 @@ def fill_effort_slopes(data, slope):
     command, effort = vector(data, f.COMMAND), vector(data, f.EFFORT)
     limit, fastest = vector(data, f.EFFORT_LIMIT), vector(data, f.VELOCITY_LIMIT)
     standstill, v = vector(data, f.SATURATION_EFFORT), vector(data, f.V_START)
-    delay, decay, joint_v = integers(data, f.DELAY), vector(data, f.LAG_DECAY), integers(data, f.JOINT_V)
+    delay, decay, joint_v = (
+        integers(data, f.DELAY),
+        vector(data, f.LAG_DECAY),
+        integers(data, f.JOINT_V),
+    )
     lags = vector(data, f.LAGGED_EFFORT).shape[0] > 0
     for i in range(effort.shape[0]):
         inside = abs(command[i]) <= limit[i]
@@ -171,7 +179,11 @@ def solve_columns(L, tree, X):
 @kernel
 def fill_response(data, linear):
     """Fill M̂⁻¹ [R, Jᵀ] and J of that, for all inputs and rows."""
-    dq, dv, rows = matrix(linear, d.D_DQ), matrix(linear, d.D_DV), matrix(linear, d.D_ROWS_JACOBIAN)
+    dq, dv, rows = (
+        matrix(linear, d.D_DQ),
+        matrix(linear, d.D_DV),
+        matrix(linear, d.D_ROWS_JACOBIAN),
+    )
     slope, joint_v = matrix(linear, d.D_EFFORT_SLOPE), integers(data, f.JOINT_V)
     n, nv, nj = integers(linear, d.D_COUNTS)[d.ROWS], dq.shape[0], joint_v.shape[0]
     h, m = vector(data, f.TIME_STEP)[0], 2 * nv + nj
@@ -217,7 +229,9 @@ def fill_undamped_columns(data, linear, h, X, seen):
         x[k], still[k] = v_law[k] - v_next[k], 0.0
     twist, rate, axes = matrix(data, f.TWIST), matrix(linear, d.D_RATE), matrix(linear, d.D_AXES)
     wrench, couple = matrix(linear, d.D_WRENCH), matrix(linear, d.D_COUPLE)
-    world_inertia(matrix(data, f.BODY), matrix(linear, d.D_POSE), vector(linear, d.D_ORIGIN), inertia)
+    world_inertia(
+        matrix(data, f.BODY), matrix(linear, d.D_POSE), vector(linear, d.D_ORIGIN), inertia
+    )
     fill_motion(parent, v_index, columns, still, twist)
     fill_axes_motion(parent, v_index, columns, still, x, NO_GRAVITY, twist, rate, axes)
     fill_wrenches(inertia, twist, rate, wrench, couple)

@@ -72,7 +72,7 @@ from contact_sim.simulation._trajectory import Trajectory, TrajectoryBuilder, wh
 from contact_sim.step._workspace import Workspace
 
 if TYPE_CHECKING:
-    from contact_sim.derivatives import StepDerivatives
+    from contact_sim.derivatives import Linearisation, StepDerivatives
 
 READ_ONLY = {
     'q': 'call reset(q), reset(q, v) or restore(snapshot); in q[2] = ... you set a copy',
@@ -159,7 +159,8 @@ class Simulator:
         self._data.gravity[:] = gravity_vector(gravity)
         self.friction = friction  # type: ignore[assignment]
         self.restitution = restitution  # type: ignore[assignment]
-        self._started, self._linearisation = False, None
+        self._started = False
+        self._linearisation: Linearisation | None = None
         self._model: ContactModel = as_contact_model(contact_model)
         self.contact_model = contact_model  # type: ignore[assignment]
         self._context, self._command, self._pushed = StepContext(work), work.command, False
@@ -257,7 +258,7 @@ class Simulator:
         Raises:
             InvalidInput: also for a simulation, or a step, that has no derivatives.
         """
-        from contact_sim.derivatives._linearisation import Linearisation
+        from contact_sim.derivatives import Linearisation
 
         command = real_array('effort', effort)
         if command.shape != self._command.shape:

@@ -42,8 +42,9 @@ ACCURACY = 1e-7
 whose own errors are 1e-8 to 1e-10."""
 
 
+DAMPED_ANCHOR = constraints.PointAnchor('FR_foot', stabilisation=constraints.Baumgarte(9.0))
 MOSTLY = 0.6
-"""Share of the differences that must be good enough to be compared; kinks and rounding spoil some."""
+"""Share of differences that must be good enough to compare; kinks and rounding spoil some."""
 
 
 def assert_right(sim: contact_sim.Simulator, effort: Any, derivatives: Any, columns: int) -> None:
@@ -124,7 +125,7 @@ def test_derivatives_of_other_robots(name: str) -> None:
         ('integrator', 'momentum'),
         ('restitution', 0.3),
         ('constraints', [constraints.PointAnchor('FR_foot')]),
-        ('constraints', [constraints.PointAnchor('FR_foot', stabilisation=constraints.Baumgarte(9.0))]),
+        ('constraints', [DAMPED_ANCHOR]),
         ('constraints', [constraints.JointLock('FR_calf_joint')]),
     ],
 )  # fmt: skip

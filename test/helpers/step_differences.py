@@ -37,7 +37,9 @@ def outcome(
     }  # fmt: skip
 
 
-def subtract(model: Any, base: Array, a: dict[str, Array], b: dict[str, Array]) -> dict[str, Array]:
+def subtract(
+    model: Any, base: Array, a: dict[str, Array], b: dict[str, Array]
+) -> dict[str, Array]:
     """Return a − b, configurations in the tangent of `base`."""
     found = {name: a[name] - b[name] for name in a}
     found['configuration'] = pin.difference(model, base, a['configuration']) - pin.difference(
