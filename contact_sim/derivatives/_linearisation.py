@@ -103,6 +103,19 @@ class Linearisation:
         for part in self._copied:
             work.numbers[0, part] = source.numbers[0, part]
         work.indices[:] = source.indices
+        redundant, last = self._take(command, wrenches)
+        return StepDerivatives(self, redundant, last)
+
+    def of_world(self, numbers: Array, indices: Any, command: Array) -> bool:
+        """Fill the derivatives of the step of one of many worlds; return whether redundant."""
+        self.work.numbers[0], self.work.indices[0] = numbers, indices
+        return self._take(command, None)[0]
+
+    def _take(
+        self, command: Array, wrenches: Mapping[str, ArrayLike] | None
+    ) -> tuple[bool, LastStage | None]:
+        """Take the step in the arrays and linearise it."""
+        work = self.work
         work.command[:], work.control[0] = command, DIRECT
         self._advance(*work.arrays, 1)
         if work.status[0] != READY:
@@ -125,8 +138,7 @@ class Linearisation:
         redundant = bool(counts[d.SINGULAR])
         if redundant:
             self._solve_redundant(int(counts[d.ROWS]))
-        last = self._fill_last_stage() if self._last_differs else None
-        return StepDerivatives(self, redundant, last)
+        return redundant, self._fill_last_stage() if self._last_differs else None
 
     def _has_loaded_pairs(self) -> bool:
         """Return whether a contact of bodies carries an impulse."""
