@@ -9,7 +9,7 @@ in which the state goes on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
@@ -70,6 +70,9 @@ from contact_sim.simulation._shadow import Shadows
 from contact_sim.simulation._state import Snapshot, cast_rays, random_state, standing_on, with_base
 from contact_sim.simulation._trajectory import Trajectory, TrajectoryBuilder, whole_steps
 from contact_sim.step._workspace import Workspace
+
+if TYPE_CHECKING:
+    from contact_sim.derivatives import Linearisation, StepDerivatives
 
 READ_ONLY = {
     'q': 'call reset(q), reset(q, v) or restore(snapshot); in q[2] = ... you set a copy',
@@ -157,6 +160,7 @@ class Simulator:
         self.friction = friction  # type: ignore[assignment]
         self.restitution = restitution  # type: ignore[assignment]
         self._started = False
+        self._linearisation: Linearisation | None = None
         self._model: ContactModel = as_contact_model(contact_model)
         self.contact_model = contact_model  # type: ignore[assignment]
         self._context, self._command, self._pushed = StepContext(work), work.command, False
@@ -243,6 +247,33 @@ class Simulator:
         if refusal is not None:
             raise refusal
         return StepReport(self._data.buffer.copy(), self._context, shadows)
+
+    def derivatives(
+        self, effort: ArrayLike, external_wrenches: Mapping[str, ArrayLike] | None = None
+    ) -> StepDerivatives:
+        """Return the derivatives of the step that `step` would take now; nothing moves.
+
+        Arguments and errors are those of `step`.
+
+        Raises:
+            InvalidInput: also for a simulation, or a step, that has no derivatives.
+        """
+        from contact_sim.derivatives import Linearisation
+
+        command = real_array('effort', effort)
+        if command.shape != self._command.shape:
+            raise InvalidInput(f'effort: shape {command.shape}; {self._effort_form()}')
+        arrays = self._linearisation
+        if arrays is None or not arrays.fits(self._workspace, self._model):
+            arrays = self._linearisation = Linearisation(self._workspace, self._model)
+        if external_wrenches is None and not self._pushed:
+            return arrays.of_step(command)
+        self._release()
+        self._push(external_wrenches or {})
+        try:
+            return arrays.of_step(command, external_wrenches)
+        finally:
+            self._release()
 
     @checked
     def follow(self, command: JointCommand, steps: int) -> StepReport:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,9 @@ from contact_sim.simulation._state import standing_on
 from contact_sim.step._problem import Residuals
 from contact_sim.step._workspace import Workspace, ground_indices
 from contact_sim.terrain import ScanGrid
+
+if TYPE_CHECKING:
+    from contact_sim.derivatives._batch import BatchLinearisation, WorldDerivatives
 
 BatchController = Callable[[Array, Array, Array], ArrayLike]
 """(time (n,), q (n, nq), v (n, nv)) → joint efforts (n, n_joints) [N m]."""
@@ -184,6 +187,7 @@ class Worlds:
         self._set_laws()
         self._compiled = self._law.compiled.advance
         self._executor = ThreadPoolExecutor(self._threads)
+        self._linearisation: BatchLinearisation | None = None
         with announced(self._law):
             self.reset()
             self._run_chunk(slice(0, 1), 0)
@@ -473,6 +477,22 @@ class Worlds:
         self._field('command')[:] = command
         self._field('control')[:] = DIRECT
         self._advance(count('steps', steps))
+
+    def derivatives(self, effort: ArrayLike) -> WorldDerivatives:
+        """Return the derivatives of the steps that `step(effort)` would take; nothing moves.
+
+        Raises:
+            InvalidInput: efforts of the wrong shape, worlds that have no derivatives, that have
+                stopped or are pushed.
+        """
+        from contact_sim.derivatives._batch import BatchLinearisation, refuse_pushes
+
+        command = per_world('effort', effort, self.n, self.robot.n_joints, least=-np.inf)
+        refuse_pushes(self._field('wrench_body'))
+        if self._linearisation is None:
+            self._linearisation = BatchLinearisation(self._template, self._law, self._threads)
+        commands = np.broadcast_to(command, (self.n, self.robot.n_joints))
+        return self._linearisation.of_step(self._numbers, self._indices, commands, self._executor)
 
     @checked
     def follow(

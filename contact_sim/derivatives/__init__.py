@@ -1,0 +1,23 @@
+"""Derivatives of a step with respect to state, efforts and parameters, without relaxation.
+
+`Simulator.derivatives` returns a `StepDerivatives`, `Worlds.derivatives` a `WorldDerivatives`;
+`linearised_run` takes many steps, with gradients backwards along them.
+"""
+
+from contact_sim.derivatives._batch import WorldDerivatives
+from contact_sim.derivatives._kinks import Kink
+from contact_sim.derivatives._linearisation import Linearisation
+from contact_sim.derivatives._result import ParameterSensitivity, Sensitivity, StepDerivatives
+from contact_sim.derivatives._runs import Gradient, LinearisedRun, linearised_run
+
+__all__ = [
+    'Gradient',
+    'Kink',
+    'Linearisation',
+    'LinearisedRun',
+    'ParameterSensitivity',
+    'Sensitivity',
+    'StepDerivatives',
+    'WorldDerivatives',
+    'linearised_run',
+]

@@ -1,0 +1,188 @@
+"""How contact points, frames, velocities and forces change with q.
+
+A sphere with centre c and radius r touches ground of normal n and curvature H = ∂n/∂x. For a
+change dc = S_j (at c) of dof j on its branch,
+
+    dφ = n·dc,   dn = H dc,   dp = dc − (r + φ/2) dn − ½ n dφ            p: where J is taken
+
+and with the rows F = (t1, t2, n), the twist (ν, ω) of the body and of the parent of joint j,
+
+    d(J v) = F (dν + dω × p + ω × dp) + dF (ν + ω × p),   d(ν, ω) = S_j × (V − V_parent)
+    d(Jᵀ λ)_k = S_k·(d(f, p × f) − [joint k not before joint j] S_j ×* (f, p × f)),   f = Fᵀ λ
+
+The point p travels over the sphere as the foot rolls, and over the ground as n turns.
+"""
+
+from __future__ import annotations
+
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._views import frames, integers, matrix, vector
+from contact_sim.collision._surface import curvature, tangent_rates
+from contact_sim.derivatives import _fields as d
+from contact_sim.derivatives._inverse_dynamics import cross_linear
+from contact_sim.dynamics._vectors import ZERO, add, cross, dot, rotated, scaled, sub, vec
+from contact_sim.solvers._jit import kernel
+from contact_sim.step._workspace import ground_of
+
+
+@kernel
+def fill_contact_motion(data, linear):
+    """Fill the motion of all contacts that carry, and add ∂(Jᵀ λ)/∂q to `dq`."""
+    row_of, counts = integers(linear, d.D_ROW_OF), integers(linear, d.D_COUNTS)
+    on_ground = integers(data, f.LEAF_DOF).shape[0]
+    for a in range(0, 3 * counts[d.CONTACTS], 3):
+        i = row_of[a] // 3
+        if i < on_ground:
+            fill_sphere_motion(data, linear, i, a)
+        else:
+            copy_given(data, linear, row_of[a], a, 3)
+    jacobian, rows = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(linear, d.D_ROWS_JACOBIAN)
+    bilateral = counts[d.ROWS] - counts[d.BILATERAL]
+    for a in range(bilateral):
+        for k in range(rows.shape[1]):
+            rows[a, k] = jacobian[k, row_of[a]]
+    for a in range(3 * counts[d.CONTACTS], bilateral):
+        copy_given(data, linear, row_of[a], a, 1)
+    fill_bilateral_rows(data, linear, bilateral)
+
+
+@kernel
+def fill_bilateral_rows(data, linear, first):
+    """Fill J and the motion of the bilateral rows, whose differences are given."""
+    H, rows = matrix(data, f.BILATERAL_JACOBIAN), matrix(linear, d.D_ROWS_JACOBIAN)
+    given = matrix(linear, d.D_GIVEN_BILATERAL)
+    motion, start = matrix(linear, d.D_MOTION_NEXT), matrix(linear, d.D_MOTION_START)
+    nv = rows.shape[1]
+    for r in range(H.shape[0]):
+        for k in range(nv):
+            rows[first + r, k] = H[r, k]
+            motion[first + r, k], start[first + r, k] = given[r, k], 0.0
+
+
+@kernel
+def copy_given(data, linear, row, a, count):
+    """Copy the motion of `count` rows that is given, or that of rows with constant J."""
+    nxt, start = matrix(linear, d.D_MOTION_NEXT), matrix(linear, d.D_MOTION_START)
+    gap, jacobian = matrix(linear, d.D_GAP_SLOPE), matrix(data, f.JACOBIAN_TRANSPOSED)
+    force, given = matrix(linear, d.D_FORCE_SLOPE), count == 3
+    limits = integers(data, f.LIMIT_Q).shape[0]  # the last rows; dry friction has no gap
+    has_gap = row >= jacobian.shape[1] - limits
+    for e in range(count):
+        for k in range(nxt.shape[1]):
+            force[a + e, k] = 0.0
+            if given:
+                force[a + e, k] = matrix(linear, d.D_GIVEN_TURN)[row + e, k]
+                nxt[a + e, k] = matrix(linear, d.D_GIVEN_NEXT)[row + e, k]
+                start[a + e, k] = matrix(linear, d.D_GIVEN_START)[row + e, k]
+                gap[a + e, k] = matrix(linear, d.D_GIVEN_GAP)[row + e, k]
+            else:
+                nxt[a + e, k] = start[a + e, k] = 0.0
+                gap[a + e, k] = jacobian[k, row + e] if has_gap else 0.0
+
+
+@kernel
+def centre_of(data, linear, i):
+    """Return the centre [m] and the radius of the sphere of ground contact i."""
+    c = i // integers(data, f.GROUND)[1]
+    R, o = matrix(linear, d.D_POSE)[integers(data, f.CANDIDATE_BODY)[c]], matrix(data, f.OFFSET)[c]
+    place = add(vec(R, 9), rotated(vec(R, 0), vec(R, 3), vec(R, 6), vec(o, 0)))
+    return place, vector(data, f.RADIUS)[c]
+
+
+@kernel
+def fill_sphere_motion(data, linear, i, a):
+    """Fill the motion of ground contact i in rows a to a + 2, and add ∂(Jᵀ λ)/∂q."""
+    F, gap = frames(data, f.FRAME_START)[i], vector(data, f.GAP_START)[i]
+    impulse, origin = vector(data, f.IMPULSE), vec(vector(linear, d.D_ORIGIN), 0)
+    t1, t2, n = vec(F[0], 0), vec(F[1], 0), vec(F[2], 0)
+    place, radius = centre_of(data, linear, i)
+    H = curvature(ground_of(data), vector(data, f.FEATURE_START)[i], place[0], place[1], place[2])
+    curved = H[0] != 0.0 or H[3] != 0.0 or H[5] != 0.0
+    reach = radius + 0.5 * gap
+    centre = sub(place, origin)
+    p = sub(centre, scaled(reach, n))
+    l1, l2, ln = impulse[3 * i], impulse[3 * i + 1], impulse[3 * i + 2]
+    force = add(add(scaled(l1, t1), scaled(l2, t2)), scaled(ln, n))
+    pull = force, cross(p, force)
+    columns, dof_parent = matrix(linear, d.D_COLUMNS), integers(data, f.DOF_PARENT)
+    body = integers(data, f.CANDIDATE_BODY)[i // integers(data, f.GROUND)[1]]
+    leaf = integers(data, f.LEAF_DOF)[i]
+    j = leaf
+    dn = d1 = d2 = ZERO
+    while j >= 0:
+        s = vec(columns[j], 0), vec(columns[j], 3)
+        dc = add(s[0], cross(s[1], centre))
+        dgap = dot(n, dc)
+        dp = sub(dc, scaled(0.5 * dgap, n))
+        if curved:
+            dn = (
+                H[0] * dc[0] + H[1] * dc[1] + H[2] * dc[2],
+                H[1] * dc[0] + H[3] * dc[1] + H[4] * dc[2],
+                H[2] * dc[0] + H[4] * dc[1] + H[5] * dc[2],
+            )
+            d1, d2 = tangent_rates(n, t1, dn)
+            dp = sub(dp, scaled(reach, dn))
+        turns = d1, d2, dn
+        fill_row_motion(linear, (body, j, a), (t1, t2, n), turns, p, dp, dgap)
+        df = add(add(scaled(l1, d1), scaled(l2, d2)), scaled(ln, dn))
+        change = df, add(cross(dp, force), cross(p, df))
+        add_force_motion(data, linear, (leaf, j, a), s, pull, change)
+        j = dof_parent[j]
+    clear_other_dofs(data, linear, leaf, a)
+
+
+@kernel
+def fill_row_motion(linear, place, frame, turns, p, dp, dgap):
+    """Fill ∂(J v⁺), ∂(J v) and ∂φ to q_j; `place` is (body, j, first row)."""
+    body, j, a = place
+    s = vec(matrix(linear, d.D_COLUMNS)[j], 0), vec(matrix(linear, d.D_COLUMNS)[j], 3)
+    before = integers(linear, d.D_DOF_BODY)[j]
+    for end in range(2):
+        twist = matrix(linear, d.D_TWIST_NEXT if end else d.D_TWIST)
+        out = matrix(linear, d.D_MOTION_NEXT if end else d.D_MOTION_START)
+        own = vec(twist[body], 0), vec(twist[body], 3)
+        rest = sub(own[0], vec(twist[before], 0)), sub(own[1], vec(twist[before], 3))
+        turn = cross(s[1], rest[1])
+        dw = add(add(cross_linear(s, rest), cross(turn, p)), cross(own[1], dp))
+        w = add(own[0], cross(own[1], p))
+        for e in range(3):
+            out[a + e, j] = dot(frame[e], dw) + dot(turns[e], w)
+    gap = matrix(linear, d.D_GAP_SLOPE)
+    gap[a, j] = gap[a + 1, j] = gap[a + 2, j] = dgap
+
+
+@kernel
+def add_force_motion(data, linear, place, s, pull, change):
+    """Add ∂(Jᵀ λ)/∂q_j to column j of `dq`, fill ∂f/∂q_j; `place` is (leaf, j, first row)."""
+    leaf, j, a = place
+    columns, dof_parent = matrix(linear, d.D_COLUMNS), integers(data, f.DOF_PARENT)
+    dq, slope = matrix(linear, d.D_DQ), matrix(linear, d.D_FORCE_SLOPE)
+    first = integers(linear, d.D_DOF_FIRST)[j]
+    slope[a, j], slope[a + 1, j], slope[a + 2, j] = change[0]
+    turned = cross(s[1], pull[0]), add(cross(s[1], pull[1]), cross(s[0], pull[0]))
+    moved = sub(change[0], turned[0]), sub(change[1], turned[1])
+    k = leaf
+    while k >= 0:
+        own = vec(columns[k], 0), vec(columns[k], 3)
+        if k >= first:
+            dq[k, j] += dot(own[0], moved[0]) + dot(own[1], moved[1])
+        else:
+            dq[k, j] += dot(own[0], change[0]) + dot(own[1], change[1])
+        k = dof_parent[k]
+
+
+@kernel
+def clear_other_dofs(data, linear, leaf, a):
+    """Make the motion of three rows zero for the dofs that are not on their branch."""
+    dof_parent, k = integers(data, f.DOF_PARENT), leaf
+    j = dof_parent.shape[0] - 1
+    while j >= 0:
+        if j == k:
+            k = dof_parent[k]
+        else:
+            for r in range(a, a + 3):
+                matrix(linear, d.D_MOTION_NEXT)[r, j] = 0.0
+                matrix(linear, d.D_MOTION_START)[r, j] = 0.0
+                matrix(linear, d.D_GAP_SLOPE)[r, j] = 0.0
+                matrix(linear, d.D_FORCE_SLOPE)[r, j] = 0.0
+        j -= 1

@@ -1,0 +1,292 @@
+"""Linearisation: takes the next step of a simulation in arrays of its own, and linearises it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contact_sim._types import Array
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.contact_models._impact_sequence import SEQUENTIAL
+from contact_sim.contact_models._stages import DIRECT, READY
+from contact_sim.derivatives import _fields as d
+from contact_sim.derivatives._differences import (
+    OF_COMPLIANT,
+    OF_SAP,
+    OF_TODOROV,
+    Differences,
+    given_fields,
+    last_stage,
+    wrench_slope,
+)
+from contact_sim.derivatives._linearise import COMPILED, finish
+from contact_sim.derivatives._result import StepDerivatives
+from contact_sim.dynamics._integration import MOMENTUM
+from contact_sim.errors import InvalidInput
+from contact_sim.step._workspace import Workspace
+
+LastStage = tuple[Array, Array, Array, Array]
+LEAST_NORM = 1e-9
+"""Singular value, beside the largest, below which a direction of impulses is not determined."""
+KEPT = (
+    'armature', 'damping', 'restitution', 'stabilisation', 'damping_inertia', 'law',
+    'limit_restitution',
+)  # fmt: skip
+"""Constants of a step that derivatives to parameters read."""
+
+
+class Linearisation:
+    """Arrays in which the steps of one simulation are linearised.
+
+    Args:
+        workspace: that of the simulation; its arrays are read, never written.
+        model: the contact model of the simulation.
+
+    Raises:
+        InvalidInput: a simulation of which there are no derivatives; the message says why.
+    """
+
+    def __init__(self, workspace: Workspace, model: Any) -> None:
+        check_supported(workspace, model)
+        self._source, self.model, self.law = workspace, model, law_name(model)
+        self.work = workspace.copy()
+        self.sizes = sizes = self.work.sizes
+        # a stepper of its own would bind, and so change, the constants of the law
+        self._advance = model.compiled.advance
+        self._places = places = d.places_of(sizes)
+        self.layout = d.derivative_layout(places)
+        self.numbers = np.zeros((1, length_of(places, False)))
+        self.indices = np.zeros((1, length_of(places, True)), dtype=np.int64)
+        self._linearise = COMPILED[self.law].linearise
+        tree = self.work
+        for j in range(1, len(tree.kind)):
+            dofs = slice(tree.v_index[j], tree.v_index[j + 1])
+            self.view('dof_first')[dofs], self.view('dof_body')[dofs] = dofs.start, tree.parent[j]
+        self._copied = copied_parts(self.work)
+        self._last_differs = sizes.nb > 0 or self.work.integrator[0] == MOMENTUM
+        self._slow = sizes.nb > 0 or self.work.damping_inertia[0] != 0.0
+        self._weighs = self.law in WEIGHTS
+        self._weights = WEIGHTS.get(self.law, OF_TODOROV)
+        self._counts, self._inputs = self.view('counts'), places['velocity'][2][1]
+        self._kept = slice(0, places['on_weight'][1])
+        self._impulse = slice(*places['impulse'][:2])
+        self._turned = slice(*places['force_slope'][:2])
+        ends = [self.work._places[name] for name in KEPT]
+        self._constants = slice(min(e[0] for e in ends), max(e[1] for e in ends))
+
+    def fits(self, workspace: Workspace, model: Any) -> bool:
+        """Return whether these are the arrays of that simulation."""
+        return self._source is workspace and self.model is model
+
+    def view(self, name: str) -> Any:
+        """Return a field of the linearisation."""
+        start, stop, shape = self._places[name]
+        array = self.indices if name in d.INDEX_FIELDS else self.numbers
+        return array[0, start:stop].reshape(shape)
+
+    def of_step(
+        self, command: Array, wrenches: Mapping[str, ArrayLike] | None = None
+    ) -> StepDerivatives:
+        """Return the derivatives of the step that the simulation would take now.
+
+        Args:
+            command: joint efforts [N m], shape (n_joints,).
+            wrenches: external wrenches, which the arrays of the simulation contain already.
+
+        Raises:
+            InvalidInput: the step would not be taken, or has no derivatives.
+        """
+        source, work = self._source, self.work
+        for part in self._copied:
+            work.numbers[0, part] = source.numbers[0, part]
+        work.indices[:] = source.indices
+        redundant, last = self._take(command, wrenches)
+        return StepDerivatives(self, redundant, last)
+
+    def of_world(self, numbers: Array, indices: Any, command: Array) -> bool:
+        """Fill the derivatives of the step of one of many worlds; return whether redundant."""
+        self.work.numbers[0], self.work.indices[0] = numbers, indices
+        return self._take(command, None)[0]
+
+    def _take(
+        self, command: Array, wrenches: Mapping[str, ArrayLike] | None
+    ) -> tuple[bool, LastStage | None]:
+        """Take the step in the arrays and linearise it."""
+        work = self.work
+        work.command[:], work.control[0] = command, DIRECT
+        self._advance(*work.arrays, 1)
+        if work.status[0] != READY:
+            raise InvalidInput(
+                'derivatives: the step from here is not finite, or its efforts are not'
+            )
+        counts = self._counts
+        counts[:] = 0
+        self._linearise(*work.arrays, self.numbers, self.indices, self.layout)
+        if self._slow or wrenches or self._has_loaded_pairs() or self._has_weights():
+            self._fill_given(wrenches)
+            counts[:] = 0
+            counts[d.GIVEN] = 1
+            self._linearise(*work.arrays, self.numbers, self.indices, self.layout)
+        if counts[d.UNSUPPORTED] == d.GUARDED:
+            raise InvalidInput(
+                'derivatives: the energy guard has reduced the restitution of this step; that '
+                'share has no derivative'
+            )
+        redundant = bool(counts[d.SINGULAR])
+        if redundant:
+            self._solve_redundant(int(counts[d.ROWS]))
+        return redundant, self._fill_last_stage() if self._last_differs else None
+
+    def _has_loaded_pairs(self) -> bool:
+        """Return whether a contact of bodies carries an impulse."""
+        sizes = self.sizes
+        pairs = self.work.data.impulse[3 * sizes.n_ground : 3 * sizes.nc]
+        return bool(sizes.n_pair_slots) and bool(pairs.any())
+
+    def _has_weights(self) -> bool:
+        """Return whether the compliance of a row changes with q."""
+        return self._weighs and bool(self.view('on_weight')[: self._counts[d.ROWS]].any())
+
+    def _fill_given(self, wrenches: Mapping[str, ArrayLike] | None) -> None:
+        """Fill what is known by differences of the geometry, and forces of external wrenches."""
+        work, data, sizes = self.work, self.work.data, self.sizes
+        differences = Differences(work, self._weights)
+        v_law = self.view('v_law') if self._counts[d.UNDAMPED] else data.v_next
+        share = float(work.damping_inertia[0])
+        given = given_fields(differences, data, v_law.copy(), share, sizes)
+        for name, values in given.items():
+            if name != 'weights':
+                self.view(name)[:] = values
+        n = int(self._counts[d.ROWS] - self._counts[d.BILATERAL])
+        self.view('weight_slope')[:n] = given['weights'][:n].reshape(n, 2 * sizes.nv)
+        if wrenches:
+            pushes = [
+                (work.model.getFrameId(name), np.asarray(value, float))
+                for name, value in wrenches.items()
+            ]
+            slope = wrench_slope(work.model, data.q_start, pushes)
+            self.view('given_force')[:] += float(data.time_step[0]) * slope
+
+    def _fill_last_stage(self) -> LastStage:
+        """Fill the results of a last stage that is known by differences; return it."""
+        nv = self.sizes.nv
+        stage = last_stage(Differences(self.work, self._weights), self.work.data)
+        rows = stage[2] @ self.view('free')
+        rows[:, :nv] += stage[0]
+        rows[:, nv : 2 * nv] += stage[1]
+        self.view('configuration')[:], self.view('velocity')[:] = rows[:nv], rows[nv:]
+        return stage
+
+    def _solve_redundant(self, n: int) -> None:
+        """Fill the least-norm dλ, and the results that follow."""
+        m = self._places['velocity'][2][1]
+        system = self.view('system')[: n * n].reshape(n, n)
+        right = self.view('impulse')[: n * m].reshape(n, m)
+        right[:] = np.linalg.lstsq(system, right, rcond=LEAST_NORM)[0]
+        finish(*self.work.arrays, self.numbers, self.indices, self.layout, 0)
+
+    def kept(self) -> tuple[Array, Array, Array, Any, Array]:
+        """Return copies of what results read: fields, dλ, ∂F, indices and constants."""
+        n, m = int(self._counts[d.ROWS]), self._inputs
+        start = self._impulse.start
+        return (
+            self.numbers[0, self._kept].copy(), self.numbers[0, start : start + n * m].copy(),
+            self.numbers[0, self._turned.start : self._turned.start + n * self.sizes.nv].copy(),
+            self.indices[0].copy(), self.work.numbers[0, self._constants].copy(),
+        )  # fmt: skip
+
+    def fields_of(self, numbers: Array, indices: Any, constants: Array) -> dict[str, Any]:
+        """Return the views of kept copies by name."""
+        fields: dict[str, Any] = {}
+        for name, (start, stop, shape) in self._places.items():
+            if name in d.INDEX_FIELDS:
+                fields[name] = indices[start:stop].reshape(shape)
+            elif stop <= self._kept.stop:
+                fields[name] = numbers[start:stop].reshape(shape)
+        first = self._constants.start
+        for name in KEPT:
+            start, stop, shape = self.work._places[name]
+            fields[name] = constants[start - first : stop - first].reshape(shape)
+        return fields
+
+
+WEIGHTS = {
+    'todorov': OF_TODOROV, 'todorov 2014': OF_COMPLIANT, 'sap': OF_SAP, 'compliant': OF_COMPLIANT,
+}  # fmt: skip
+"""How laws make the effective masses that scale their compliance."""
+
+
+def length_of(places: Mapping[str, tuple[int, int, Any]], indices: bool) -> int:
+    """Return the length of one of the arrays."""
+    return max(
+        stop for name, (_, stop, _) in places.items() if (name in d.INDEX_FIELDS) == indices
+    )
+
+
+def copied_parts(work: Workspace) -> tuple[slice, ...]:
+    """Return the parts of the numbers that a step reads: state, kinematics and settings."""
+    places = work._places
+    return (
+        slice(0, work.sizes.length),
+        slice(places['origin'][0], places['mass_matrix'][1]),
+        slice(places['fast'][0], places['fast'][1]),
+        slice(places['terrain'][0], places['limit_restitution'][1]),
+        slice(places['bilateral_places'][0], places['bilateral_laws'][1]),
+        slice(places['external'][0], work.numbers.shape[1]),
+    )
+
+
+def law_name(model: TimeSteppingModel) -> str:
+    """Return the name of the linearisation of a law."""
+    return 'todorov 2014' if getattr(model.parameters, 'form', '') == '2014' else model.name
+
+
+REFUSALS: tuple[tuple[str, Callable[[Workspace, Any], bool]], ...] = (
+    (
+        'contact model {name!r} advances by events; use a time-stepping model',
+        lambda work, model: not isinstance(model, TimeSteppingModel),
+    ),
+    (
+        'contact model {name!r} is not supported',
+        lambda work, model: law_name(model) not in COMPILED,
+    ),
+    (
+        'joints that only Pinocchio knows are unsupported',
+        lambda work, model: bool(work.tree.unsupported),
+    ),
+    (
+        'todorov with damped joints and bilateral constraints is unsupported; use joints without '
+        "damping, or form='2014'",
+        lambda work, model: (
+            law_name(model) == 'todorov' and work.sizes.nb > 0 and bool(work.damping.any())
+        ),
+    ),
+    (
+        'torsional and rolling friction are unsupported',
+        lambda work, model: work.has_moments,
+    ),
+    (
+        'constraints that are Python functions are unsupported',
+        lambda work, model: bool(work.table.functions),
+    ),
+    (
+        "multiple_impacts='sequential' is unsupported; use 'simultaneous'",
+        lambda work, model: getattr(model.parameters, 'multiple_impacts', '') == SEQUENTIAL,
+    ),
+    (
+        'solver {solver!r} of ncp answers another law; use exact, pgs or staggered',
+        lambda work, model: getattr(model.parameters, 'solver', '') in ('raisim', 'pgs_box'),
+    ),
+)
+"""What has no derivatives, and how to tell."""
+
+
+def check_supported(work: Workspace, model: Any) -> None:
+    """Raise InvalidInput for a simulation of which there are no derivatives."""
+    for message, applies in REFUSALS:
+        if applies(work, model):
+            text = message.format(name=model.name, solver=getattr(model.parameters, 'solver', ''))
+            raise InvalidInput(f'derivatives: {text}')
