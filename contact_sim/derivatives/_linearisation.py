@@ -265,6 +265,10 @@ REFUSALS: tuple[tuple[str, Callable[[Workspace, Any], bool]], ...] = (
         ),
     ),
     (
+        "springs of joints are unsupported under form='2014'",
+        lambda work, model: law_name(model) == 'todorov 2014' and work.sizes.n_springs > 0,
+    ),
+    (
         'torsional and rolling friction are unsupported',
         lambda work, model: work.has_moments,
     ),

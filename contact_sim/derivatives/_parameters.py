@@ -153,7 +153,7 @@ def of_restitution(arrays: Any, result: Any) -> Columns:
 
 
 def of_time_step(arrays: Any, result: Any) -> Columns:
-    """Column of h: R_h = τ − nle − D v + M̂ t − D (v⁺ − v − h t)."""
+    """Column of h: R_h = τ − nle − D v + M̂ t − D (v⁺ − v − h t) − K (q − q₀ + 2 h v⁺)."""
     force, law, own = empty(result, 1)
     step, damping, h = result.step, result._fields['damping'], result._time_step
     M = np.tril(step.inertia)
@@ -163,6 +163,10 @@ def of_time_step(arrays: Any, result: Any) -> Columns:
     explicit = damping + share / (1.0 + share) * (np.diagonal(M) - h * damping)
     force[:, 0] = step.tau - step.nonlinear_effects - explicit * step.v_start
     force[:, 0] += M @ step.transport - damping * motion
+    work = arrays.work
+    stretch = step.q_start[work.spring_q] - work.joint_rest
+    stretch = stretch + 2.0 * h * work.implicit_springs[0] * step.v_next[work.spring_v]
+    force[work.spring_v, 0] -= work.joint_stiffness * stretch
     if arrays.law in KINDS:
         velocity, slope = law_velocities(result)
         undamped, n = bool(result._counts[d.UNDAMPED]), len(velocity)

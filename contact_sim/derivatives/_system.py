@@ -73,11 +73,23 @@ def fill_dynamics(data, linear):
             if use_given:
                 dq[j, k] += given[j, k]
     add_inertia_of_start(data, linear, h)
+    add_joint_springs(data, dq, dv, h)
+
+
+@kernel
+def add_joint_springs(data, dq, dv, h):
+    """Add −h K to `dq`, and take h a K of M̂ out of `dv`: R = M v − h K (q − q₀) + ..."""
+    v_index, stiffness = integers(data, f.SPRING_V), vector(data, f.JOINT_STIFFNESS)
+    ahead = h * vector(data, f.IMPLICIT_SPRINGS)[0]
+    for i in range(v_index.shape[0]):
+        k = v_index[i]
+        dq[k, k] -= h * stiffness[i]
+        dv[k, k] -= h * ahead * stiffness[i]
 
 
 @kernel
 def add_inertia_of_start(data, linear, h):
-    """Add M (1 + h ∂(ω × v_lin)/∂v) to `dv`, M without damping but with all other diagonals."""
+    """Add M (1 + h ∂(ω × v_lin)/∂v) to `dv`, M without damping but with all else of M̂."""
     inertia, damping, dv = matrix(data, f.INERTIA), vector(data, f.DAMPING), matrix(linear, d.D_DV)
     v, share = vector(data, f.V_START), vector(data, f.DAMPING_INERTIA)[0]
     nv = v.shape[0]
