@@ -187,7 +187,7 @@ class BatchPolicy:
     def __init__(self, policy: PolicyFile, robot: RobotModel, network: Network, n: int) -> None:
         self._policy = of_type('policy', policy, PolicyFile)
         self._robot = of_type('robot', robot, RobotModel)
-        self._network = of_type('network', network, Network)
+        self._network = of_type('network', network, Network)  # type: ignore[type-abstract]
         self.n, self.ground = count('n', n), None
         self._observation = Observation(
             *(robot, policy.joints, policy.pose, policy.parts, policy.clip, policy.phase),
