@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,9 @@ def measured(
                 command = [sys.executable, script, *taken(topics, k, count)]
                 log = Path(folder) / f'taker{k}.log'
                 takers.append(Process(command, environment=client.domain, log=log))
-            client.spin(WARM_UP + 2.0 * bool(count))
+            for taker in takers:
+                client.wait(partial(is_ready, taker), 'the subscribers', START)
+            client.spin(WARM_UP)
             others = [processor_time(taker.handle.pid) for taker in takers]
             before = len(reports)
             client.spin(duration + 1.0)
@@ -111,6 +114,11 @@ def measured(
         'received': min(shares, default=1.0),
         'subscriber': max(others, default=0.0) / (duration + 1.0),
     }
+
+
+def is_ready(taker: Process) -> bool:
+    """Return whether a subscriber has met all publishers."""
+    return 'ready' in taker.output()
 
 
 def _sent(report: DiagnosticArray) -> int:

@@ -2,8 +2,8 @@
 
     python benchmarks/taker.py all|states [K/N]        # of these the topics k, k + n, ...
 
-At the end it prints the number of messages that it has received, and how many the stamps of the
-first and the last one of every topic let expect.
+It prints `ready` once it has met all publishers. At the end it prints the number of messages that
+it has received, and how many the numbers of the first and the last one of every topic let expect.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def topics_of(node: Node, chosen: Callable[[str], bool]) -> dict[str, str]:
     quiet = 0
     while quiet < 4 or not found:
         known = node.get_topic_names_and_types()
-        now = {name: kinds[0] for name, kinds in known if chosen(name)}
+        here = [(name, kinds) for name, kinds in known if node.count_publishers(name)]
+        now = {name: kinds[0] for name, kinds in here if chosen(name)}
         quiet = quiet + 1 if now == found else 0
         found = now
         time.sleep(0.1)
@@ -56,6 +57,9 @@ def main() -> None:
         )
     counts, expected = [0] * len(subscriptions), [0] * len(subscriptions)
     numbers: list[list[int]] = [[] for _ in subscriptions]
+    while going and not all(one.get_publisher_count() for one in subscriptions):
+        time.sleep(PERIOD)
+    print('ready', flush=True)
     while going:
         time.sleep(PERIOD)
         for k, subscription in enumerate(subscriptions):
