@@ -33,21 +33,25 @@ def jacobian_gain(angle, a):
 
 
 @kernel
-def turned_back(theta, x):
-    """Return exp(−θ) x."""
-    a, b = rotation_gains(np.sqrt(theta[0] ** 2 + theta[1] ** 2 + theta[2] ** 2))
-    once = cross(theta, x)
-    return add(x, add(scaled(-a, once), scaled(b, cross(theta, once))))
+def gains_of(theta):
+    """Return a, b, c of exp(θ) = 1 + a [θ]× + b [θ]×² and J_r(θ) = 1 − b [θ]× + c [θ]×²."""
+    angle = np.sqrt(theta[0] ** 2 + theta[1] ** 2 + theta[2] ** 2)
+    a, b = rotation_gains(angle)
+    return a, b, jacobian_gain(angle, a)
 
 
 @kernel
-def right_jacobian(theta, x):
-    """Return J_r(θ) x."""
-    angle = np.sqrt(theta[0] ** 2 + theta[1] ** 2 + theta[2] ** 2)
-    a, b = rotation_gains(angle)
+def turned_back(theta, gains, x):
+    """Return exp(−θ) x, `gains` those of θ."""
     once = cross(theta, x)
-    twice = scaled(jacobian_gain(angle, a), cross(theta, once))
-    return add(x, add(scaled(-b, once), twice))
+    return add(x, add(scaled(-gains[0], once), scaled(gains[1], cross(theta, once))))
+
+
+@kernel
+def right_jacobian(theta, gains, x):
+    """Return J_r(θ) x, `gains` those of θ."""
+    once = cross(theta, x)
+    return add(x, add(scaled(-gains[1], once), scaled(gains[2], cross(theta, once))))
 
 
 @kernel
@@ -97,18 +101,19 @@ def map_flyer(data, h, k, q_first, change, own, velocity, configuration):
     """Fill the rows of a free flyer at dof k."""
     v_next = vector(data, f.V_NEXT)
     move, theta = scaled(h, vec(v_next, k)), scaled(h, vec(v_next, k + 3))
-    out = turned_back(theta, vec(v_next, k))
+    gains = gains_of(theta)
+    out = turned_back(theta, gains, vec(v_next, k))
     for c in range(change.shape[1]):
         dv, dw = column(change, k, c), column(change, k + 3, c)
         extra, more = column(own, k, c), column(own, k + 3, c)
-        turn = right_jacobian(theta, add(scaled(h, dw), more))
-        put_column(velocity, k, c, add(turned_back(theta, dv), cross(out, turn)))
-        put_column(configuration, k, c, turned_back(theta, add(scaled(h, dv), extra)))
+        turn = right_jacobian(theta, gains, add(scaled(h, dw), more))
+        put_column(velocity, k, c, add(turned_back(theta, gains, dv), cross(out, turn)))
+        put_column(configuration, k, c, turned_back(theta, gains, add(scaled(h, dv), extra)))
         put_column(configuration, k + 3, c, turn)
     if q_first > 0:
         for e in range(3):
             unit = unit_vector(e)
-            shift, turn = turned_back(theta, unit), turned_back(theta, cross(unit, move))
+            shift, turn = turned_back(theta, gains, unit), turned_back(theta, gains, cross(unit, move))
             for r in range(3):
                 configuration[k + r, k + e] += shift[r]
                 configuration[k + r, k + 3 + e] += turn[r]
@@ -119,13 +124,14 @@ def map_flyer(data, h, k, q_first, change, own, velocity, configuration):
 def map_turn(data, h, k, q_first, change, own, configuration):
     """Fill the rows of a spherical joint at dof k."""
     theta = scaled(h, vec(vector(data, f.V_NEXT), k))
+    gains = gains_of(theta)
     for c in range(change.shape[1]):
         dw = add(scaled(h, column(change, k, c)), column(own, k, c))
-        put_column(configuration, k, c, right_jacobian(theta, dw))
+        put_column(configuration, k, c, right_jacobian(theta, gains, dw))
     if q_first > 0:
         for e in range(3):
             unit = unit_vector(e)
-            shift = turned_back(theta, unit)
+            shift = turned_back(theta, gains, unit)
             for r in range(3):
                 configuration[k + r, k + e] += shift[r]
 

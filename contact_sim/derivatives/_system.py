@@ -376,6 +376,20 @@ def solve_rows(linear):
 
 
 @kernel
+def add_combination(X, k, first, B, out):
+    """Add Σ_a X[k, first + a] B[a] to row k of `out`, four rows of B at a time."""
+    n, m = B.shape
+    for a in range(0, n - n % 4, 4):
+        x, y, z, w = X[k, first + a], X[k, first + a + 1], X[k, first + a + 2], X[k, first + a + 3]
+        for c in range(m):
+            out[k, c] += x * B[a, c] + y * B[a + 1, c] + z * B[a + 2, c] + w * B[a + 3, c]
+    for a in range(n - n % 4, n):
+        x = X[k, first + a]
+        for c in range(m):
+            out[k, c] += x * B[a, c]
+
+
+@kernel
 def fill_results(data, linear):
     """Fill dv⁺ from dλ, then the results of the step for all inputs."""
     counts = integers(linear, d.D_COUNTS)
@@ -385,11 +399,7 @@ def fill_results(data, linear):
     for k in range(nv):
         for c in range(m):
             change[k, c] = X[k, c]
-        for a in range(n):
-            factor = X[k, m + a]
-            if factor != 0.0:
-                for c in range(m):
-                    change[k, c] += factor * impulse[a, c]
+        add_combination(X, k, m, impulse, change)
     configuration = matrix(linear, d.D_CONFIGURATION)
     own = matrix(linear, d.D_OWN)
     own[:] = 0.0
