@@ -10,7 +10,7 @@ a ray cuts the plane of the triangle that was found is then computed in double p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.errors import InvalidInput, UnknownName, of_type, one_line
 from contact_sim.robot._collision_pairs import Solid
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._several_robots import JoinedRobots, Part
 from contact_sim.robot._urdf import collision_geometry
 from contact_sim.simulation._state import LONGEST_RAY
 
@@ -273,6 +274,10 @@ def checked_links(robot: RobotModel, hidden: Iterable[str]) -> tuple[str, ...]:
 def _bodies(robot: RobotModel, hidden: Iterable[str]) -> list[_Body]:
     names, model = checked_links(robot, hidden), robot.pinocchio_model
     bodies: list[_Body] = []
+    if isinstance(robot, JoinedRobots):
+        for part in robot.parts:
+            bodies += [_in_world(body, part, robot) for body in _bodies(part.robot, ())]
+        return [body for body in bodies if body.link not in names]
     if not robot.description:
         for solid in robot.solids:
             if solid.frame not in names:
@@ -282,6 +287,15 @@ def _bodies(robot: RobotModel, hidden: Iterable[str]) -> list[_Body]:
         if link not in names:
             bodies += [_body(link, one.joint, one.placement, one.shape) for one in several]
     return bodies
+
+
+def _in_world(body: _Body, part: Part, world: JoinedRobots) -> _Body:
+    """Return a body of one of several robots as one of all."""
+    link = part.qualified_name(body.link)
+    if body.joint == 0:  # fixed to the world
+        return replace(body, link=link, placement=part.placement * body.placement)
+    name = part.qualified_name(part.robot.pinocchio_model.names[body.joint])
+    return replace(body, link=link, joint=world.pinocchio_model.getJointId(name))
 
 
 def _body(link: str, joint: int, placement: pin.SE3, shape: Any) -> _Body:

@@ -315,6 +315,7 @@ class RobotTopics:
         node: name of the node.
         truth: publish the exact values beside what the sensors measure.
         ground: returns the present ground, for sensors that see.
+        world: all robots, which these sensors see; None: this robot is alone.
 
     Attributes:
         odometry: output of odom.
@@ -330,6 +331,7 @@ class RobotTopics:
         node: str,
         truth: bool = True,
         ground: Callable[[], Terrain] = Plane,
+        world: RobotModel | None = None,
     ) -> None:
         self.part, self.report = part, report_of(report, part)
         self._node, self._prefix = node, frame_id(part, settings, '')
@@ -342,7 +344,14 @@ class RobotTopics:
         def frame_of(frame: str) -> str:
             return frame_id(part, settings, frame) if frame else self._base
 
-        self._seeing = SeeingTopics(part.robot, ground, settings, seed, sink, self._own, frame_of)
+        def in_world(frame: str) -> str:
+            return part.qualified_name(frame or part.robot.base_frame) if part.name else frame
+
+        self._sees_all = world is not None
+        self._seeing = SeeingTopics(
+            part.robot if world is None else world, ground, settings, seed, sink, self._own,
+            frame_of, str if world is None else in_world,
+        )  # fmt: skip
         self.configure(settings)
         self.odometry = Output(sink, [self._own(ODOM)], self._odometry)
         measured = [self._sensor(sink, kind) for kind in SENSORS]
@@ -369,7 +378,7 @@ class RobotTopics:
         """Sample the sensors after a step of all robots, published or not."""
         self.report = report_of(report, self.part)
         self._set.observe(self.report)
-        self._seeing.observe(self.report)
+        self._seeing.observe(report if self._sees_all else self.report)
 
     def publish_description(self, sink: Sink) -> None:
         """Publish robot_description."""

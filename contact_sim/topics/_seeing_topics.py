@@ -118,9 +118,15 @@ class SeeingSensors(NamedTuple):
 
 
 def seeing_sensors(
-    robot: RobotModel, settings: Settings, terrain: Terrain, seed: int = 0
+    robot: RobotModel,
+    settings: Settings,
+    terrain: Terrain,
+    seed: int = 0,
+    in_world: Callable[[str], str] = str,
 ) -> SeeingSensors:
     """Return the sensors that the settings describe.
+
+    `robot` is all that is seen; `in_world` returns the name in it of a frame of the settings.
 
     Raises:
         UnknownName: a frame that the robot does not have.
@@ -128,17 +134,18 @@ def seeing_sensors(
     """
     scan, lidar, camera = (settings[name] for name in SeeingSensors._fields)
     errors = [settings[f'sensors.{name}'] for name in SeeingSensors._fields]
+    frames = [in_world(part.frame_id) for part in (scan, lidar, camera)]
     grid = ScanGrid((scan.x_size, scan.y_size), scan.resolution, fastest=scan.fastest)
     return SeeingSensors(
-        HeightScan(robot, terrain, scan.frame_id, errors[0], seed, grid),
+        HeightScan(robot, terrain, frames[0], errors[0], seed, grid),
         Lidar(
-            robot, terrain, lidar.frame_id, errors[1], seed,
+            robot, terrain, frames[1], errors[1], seed,
             least=lidar.range_min, most=lidar.range_max, rings=lidar.rings, columns=lidar.columns,
             elevation=(lidar.elevation_min, lidar.elevation_max),
             azimuth=(lidar.azimuth_min, lidar.azimuth_max),
         ),
         DepthCamera(
-            robot, terrain, camera.frame_id, errors[2], seed,
+            robot, terrain, frames[2], errors[2], seed,
             least=camera.range_min, most=camera.range_max, width=camera.width,
             height=camera.height, angle_of_view=camera.angle_of_view,
         ),
@@ -149,13 +156,14 @@ class SeeingTopics:
     """Outputs of the sensors of a robot that see.
 
     Args:
-        robot: that has them.
+        robot: all robots of the world, which their rays meet.
         ground: returns the present ground.
         settings: of all parameters.
         seed: which noise is drawn.
         sink: where the messages go.
         own: returns the topic of this robot.
         frame_of: returns the frame id of a frame of this robot; of '' that of its base.
+        in_world: returns the name of a frame of this robot among those of all; of '' its base.
 
     Attributes:
         outputs: of all topics.
@@ -170,8 +178,9 @@ class SeeingTopics:
         sink: Sink,
         own: Callable[[Topic], Topic],
         frame_of: Callable[[str], str],
+        in_world: Callable[[str], str],
     ) -> None:
-        self._robot, self._current = robot, ground
+        self._robot, self._current, self._in_world = robot, ground, in_world
         self._frame_of, self._odom_frame = frame_of, settings[''].odom_frame
         self._in_force: list[Any] = []
         self._delayed: dict[str, DelayedSensor[Any]] = {}
@@ -195,7 +204,9 @@ class SeeingTopics:
 
     def _make(self) -> None:
         self._ground = self._current()
-        self.sensors = seeing_sensors(self._robot, self._settings, self._ground, self._seed)
+        self.sensors = seeing_sensors(
+            self._robot, self._settings, self._ground, self._seed, self._in_world
+        )
         self._delayed = {
             name: DelayedSensor(sensor) for name, sensor in self.sensors._asdict().items()
         }
@@ -213,7 +224,7 @@ class SeeingTopics:
         """Return the pose of the optical frame of the camera in its frame, if it publishes."""
         if not self._has_camera:
             return []
-        frame = self._frame_of(self.sensors.depth_camera.frame)
+        frame = self._frame_of(self._settings['depth_camera'].frame_id)
         turn = pin.Quaternion(OPTICAL_AXES).coeffs()
         return [transform(time, frame, frame + OPTICAL, np.concatenate([np.zeros(3), turn]))]
 
@@ -242,7 +253,10 @@ class SeeingTopics:
 
     def _lidar(self, time: int, values: RangeValues) -> list[Message]:
         """Return the ring nearest to the x-y plane, and the points of all rings."""
-        lidar, at = self.sensors.lidar, header(time, self._frame_of(self.sensors.lidar.frame))
+        lidar, at = (
+            self.sensors.lidar,
+            header(time, self._frame_of(self._settings['lidar'].frame_id)),
+        )
         azimuths = lidar.azimuths
         level = int(np.argmin(np.abs(values.directions[:, 0, 2])))
         scan = {
@@ -262,7 +276,7 @@ class SeeingTopics:
         camera = self.sensors.depth_camera
         depth = camera.depth(values).astype('<f4')
         height, width = depth.shape
-        at = header(time, self._frame_of(camera.frame) + OPTICAL)
+        at = header(time, self._frame_of(self._settings['depth_camera'].frame_id) + OPTICAL)
         f, x, y = camera.focal_length, 0.5 * width, 0.5 * height
         image = {
             'header': at, 'height': height, 'width': width, 'encoding': '32FC1',

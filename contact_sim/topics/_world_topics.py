@@ -116,7 +116,14 @@ class SimulationTopics:
         self._clock = sink.channel(CLOCK)
         self._robots = [
             RobotTopics(
-                part, sim.last_report, settings, sink, node, truth, lambda: self._sim.terrain
+                part,
+                sim.last_report,
+                settings,
+                sink,
+                node,
+                truth,
+                lambda: self._sim.terrain,
+                sim.robot,
             )
             for part in self._parts
         ]

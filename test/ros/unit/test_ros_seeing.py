@@ -12,6 +12,7 @@ from test_ros_sensor_outputs import settings_of
 
 from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
 from contact_sim.collision import Plane
+from contact_sim.robot import joined, loose_ball
 from contact_sim.sensors import DepthCamera, HeightScan, Lidar
 from contact_sim.topics._messages import Step
 from contact_sim.topics._robot_topics import check_sensors
@@ -102,6 +103,19 @@ def test_a_lidar_of_one_ring_is_a_laser_scan(sim):
     np.testing.assert_allclose(angles, lidar.azimuths, atol=1e-6)
     assert message.angle_max == pytest.approx(angles[-1])
     assert (message.range_min, message.range_max) == pytest.approx((0.05, 30.0))
+
+
+def test_a_lidar_sees_the_other_robots_of_the_world():
+    robots = {'dog': load_robot('go1'), 'ball': loose_ball(0.5, 1.0)}
+    sim = Simulator(joined(robots, {'ball': (2.0, 0.0)}))
+    sent, _ = published(sim, **{'lidar.rings': 1, 'lidar.columns': 3, 'lidar.azimuth_min': -0.1,
+                                'lidar.azimuth_max': 0.1, 'lidar.elevation_min': 0.0})  # fmt: skip
+    (message,) = sent['dog/scan']
+    assert message.header.frame_id == 'dog/base'
+    eye, centre = sim.q[:3], sim.q[sim.robot.of('ball')[0]][:3]
+    across = np.linalg.norm(np.cross(centre - eye, [1.0, 0.0, 0.0]))
+    true = (centre - eye)[0] - np.sqrt(0.25 - across**2)
+    assert message.ranges[1] == pytest.approx(true, abs=2e-3)  # the base has turned a little
 
 
 def test_errors_latency_and_another_ground(sim):
