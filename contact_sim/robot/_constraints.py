@@ -495,7 +495,7 @@ class ClosedLoops:
         passive, rows = np.setdiff1d(self._joint_dofs, [*driven, *held]), self.jacobian(q)
         of_passive = rows[:, passive]
         ranks = [
-            int(np.linalg.matrix_rank(part, rtol=SINGULAR)) if part.size else 0
+            scipy.linalg.orth(part, rcond=SINGULAR).shape[1] if part.size else 0
             for part in (np.delete(rows, list(held), axis=1), of_passive)
         ]
         if ranks[0] > ranks[1]:
