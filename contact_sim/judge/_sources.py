@@ -34,6 +34,7 @@ from contact_sim.robot._contact_points import Foot
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.step._workspace import Workspace
+from contact_sim.topics._messages import schema_text
 from contact_sim.topics._table import GROUND_TRUTH, absolute, wrench_topic
 
 BETWEEN_BODIES = 'contacts between bodies of the robot are not judged'
@@ -430,8 +431,9 @@ def _bag(path: Path) -> dict[str, dict[int, Any]]:
     try:
         with _reading.reading(path), Reader(path) as reader:
             chosen = [one for one in reader.connections if one.msgtype in wanted]
-            for one in chosen:
-                store.register(get_types_from_msg(one.msgdef.data, one.msgtype))
+            for one in chosen:  # as ROS defines them: the definitions of a file may be damaged
+                text = schema_text(one.msgtype.replace('/msg/', '/'))
+                store.register(get_types_from_msg(text, one.msgtype))
                 found[one.topic] = {}
             for connection, _, raw in reader.messages(connections=chosen):
                 message: Any = store.deserialize_cdr(raw, connection.msgtype)

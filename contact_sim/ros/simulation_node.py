@@ -86,10 +86,6 @@ from contact_sim.topics._world_topics import ERROR, OK, WARN, status_counts, tro
 NAME = 'contact_sim'
 SWITCH_INTERVAL = 1e-3
 """Longest time one Python thread keeps another waiting [s]: a callback is served within it."""
-MIDDLEWARE = {'RMW_FASTRTPS_PUBLICATION_MODE': 'ASYNCHRONOUS'}
-"""Environment of the process unless it is set: a thread of Fast DDS sends, several messages in one
-packet, without the interpreter lock; a message to three subscribers takes the loop a fifth of the
-time, and all threads together less. The order of the messages stays."""
 DISCOVERY = 1.0
 """Wall seconds from the start after which nodes on a healthy network know of each other."""
 SILENCE = 3.0
@@ -638,8 +634,6 @@ def main(args: list[str] | None = None) -> int:
     if problem := too_small(OF_NODE, 'the node'):
         print(f'{NAME}: {problem}', file=sys.stderr)
         return 1
-    for variable, value in MIDDLEWARE.items():
-        os.environ.setdefault(variable, value)
     with Interruption(NAME) as interruption:
 
         def keep_running() -> bool:

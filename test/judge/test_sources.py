@@ -243,6 +243,11 @@ def test_a_bag_scores_what_the_reports_say(recorded):
         assert score[name] == pytest.approx(expected, abs=1e-10), name
     with pytest.raises(UnknownName, match='joint in joint_states'):
         from_mcap(load_robot('anymal_b', body_contacts=False), bag)
+    # the definition in the file is damaged, where the messages are not: it calls a field otherwise
+    damaged = path.parent / 'damaged.mcap'
+    damaged.write_bytes(bag.read_bytes().replace(b'Vector3 force\n', b'Vector3 fbrce\n'))
+    again = from_mcap(robot, damaged, InclinedPlane(0.1), 0.7)
+    assert again.force.tobytes() == steps.force.tobytes()
     (path.parent / 'odd.mcap').write_bytes(b'nothing')
     with pytest.raises(InvalidInput, match='no MCAP file of ROS 2'):
         from_mcap(robot, path.parent / 'odd.mcap')
