@@ -95,9 +95,7 @@ class LinearisedRun:
         return change
 
 
-def linearised_run(
-    sim: Any, efforts: ArrayLike, parameters: Sequence[str] = ()
-) -> LinearisedRun:
+def linearised_run(sim: Any, efforts: ArrayLike, parameters: Sequence[str] = ()) -> LinearisedRun:
     """Advance a simulation by a step for each row of efforts; return the derivatives of all.
 
     Args:
@@ -112,9 +110,7 @@ def linearised_run(
     refuse_memory(sim)
     commands = finite_array('efforts', real_array('efforts', efforts))
     if commands.ndim != 2 or commands.shape[1] != sim.robot.n_joints:
-        raise InvalidInput(
-            f'efforts: shape {commands.shape}, expected (T, {sim.robot.n_joints})'
-        )
+        raise InvalidInput(f'efforts: shape {commands.shape}, expected (T, {sim.robot.n_joints})')
     q, v, A, B = [sim.q], [sim.v], [], []
     C: dict[str, list[Array]] = {name: [] for name in parameters}
     kinks: list[tuple[int, str]] = []
@@ -141,7 +137,7 @@ def refuse_memory(sim: Any) -> None:
     """Raise InvalidInput where a step depends smoothly on more than q and v of the start."""
     if getattr(sim.model.parameters, 'friction_law', '') == FRICTION_LAWS[ANCHORED]:
         raise InvalidInput(
-            "linearised_run: the anchors of compliant last from step to step; use friction_law="
+            'linearised_run: the anchors of compliant last from step to step; use friction_law='
             "'tanh', 'stribeck' or 'piecewise'"
         )
     actuators = sim.robot.actuators

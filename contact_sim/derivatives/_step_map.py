@@ -113,7 +113,10 @@ def map_flyer(data, h, k, q_first, change, own, velocity, configuration):
     if q_first > 0:
         for e in range(3):
             unit = unit_vector(e)
-            shift, turn = turned_back(theta, gains, unit), turned_back(theta, gains, cross(unit, move))
+            shift, turn = (
+                turned_back(theta, gains, unit),
+                turned_back(theta, gains, cross(unit, move)),
+            )
             for r in range(3):
                 configuration[k + r, k + e] += shift[r]
                 configuration[k + r, k + 3 + e] += turn[r]

@@ -8,6 +8,8 @@ so with X = M̂⁻¹ R and G = J M̂⁻¹ Jᵀ
     (A + B G) dλ = −(B (J X + ∂(J v⁺)) + C du⁻ + c dφ) dθ,   dv⁺ = X dθ + M̂⁻¹ Jᵀ dλ
 
 Where contacts are redundant, A + B G is singular and the caller takes the least-norm solution.
+
+[Le Lidec et al. 2024] End-to-end and highly-efficient differentiable simulation for robotics.
 """
 
 from __future__ import annotations
