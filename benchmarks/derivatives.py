@@ -49,6 +49,7 @@ class PeerDerivatives:
         from mujoco_peer import MujocoPeer
 
         engine = MujocoPeer(robot, FRICTION, TIME_STEP, robot.default_gains)
+        self.theirs = theirs
         self._function, self._from = mujoco.mjd_transitionFD, theirs.engine.data
         self._model, self._data, self._centred = engine.model, engine.data, centred
         size = 2 * self._model.nv + self._model.na
@@ -88,8 +89,8 @@ def measure(
             middle = clock()
             sim.step(effort)
             spent[:2, k] = clock() - middle, middle - begin
-        for k in range(BLOCK_STEPS if theirs is not None else 0):
-            theirs.times(1)
+        for k in range(BLOCK_STEPS if differences else 0):
+            differences[0].theirs.times(1)
             for place, one in enumerate(differences):
                 one.load()
                 begin = clock()
