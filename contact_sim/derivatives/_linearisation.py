@@ -125,7 +125,7 @@ class Linearisation:
         counts = self._counts
         counts[:] = 0
         self._linearise(*work.arrays, self.numbers, self.indices, self.layout)
-        if self._slow or wrenches or self._has_loaded_pairs() or self._has_weights():
+        if self._slow or wrenches or counts[d.NEEDS_GIVEN] or self._has_weights():
             self._fill_given(wrenches)
             counts[:] = 0
             counts[d.GIVEN] = 1
@@ -140,12 +140,6 @@ class Linearisation:
             self._solve_redundant(int(counts[d.ROWS]))
         return redundant, self._fill_last_stage() if self._last_differs else None
 
-    def _has_loaded_pairs(self) -> bool:
-        """Return whether a contact of bodies carries an impulse."""
-        sizes = self.sizes
-        pairs = self.work.data.impulse[3 * sizes.n_ground : 3 * sizes.nc]
-        return bool(sizes.n_pair_slots) and bool(pairs.any())
-
     def _has_weights(self) -> bool:
         """Return whether the compliance of a row changes with q."""
         return self._weighs and bool(self.view('on_weight')[: self._counts[d.ROWS]].any())
@@ -156,7 +150,9 @@ class Linearisation:
         differences = Differences(work, self._weights)
         v_law = self.view('v_law') if self._counts[d.UNDAMPED] else data.v_next
         share = float(work.damping_inertia[0])
-        given = given_fields(differences, data, v_law.copy(), share, sizes)
+        given = given_fields(
+            differences, data, v_law.copy(), share, sizes, self.view('simple') != 0
+        )
         for name, values in given.items():
             if name != 'weights':
                 self.view(name)[:] = values
