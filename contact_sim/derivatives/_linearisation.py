@@ -22,15 +22,13 @@ from contact_sim.derivatives._differences import (
     last_stage,
     wrench_slope,
 )
-from contact_sim.derivatives._linearise import COMPILED, finish
+from contact_sim.derivatives._linearise import COMPILED
 from contact_sim.derivatives._result import StepDerivatives
 from contact_sim.dynamics._integration import MOMENTUM
 from contact_sim.errors import InvalidInput
 from contact_sim.step._workspace import Workspace
 
 LastStage = tuple[Array, Array, Array, Array]
-LEAST_NORM = 1e-9
-"""Singular value, beside the largest, below which a direction of impulses is not determined."""
 KEPT = (
     'armature', 'damping', 'restitution', 'stabilisation', 'damping_inertia', 'law',
     'limit_restitution',
@@ -136,8 +134,6 @@ class Linearisation:
                 'share has no derivative'
             )
         redundant = bool(counts[d.SINGULAR])
-        if redundant:
-            self._solve_redundant(int(counts[d.ROWS]))
         return redundant, self._fill_last_stage() if self._last_differs else None
 
     def _has_weights(self) -> bool:
@@ -175,14 +171,6 @@ class Linearisation:
         rows[:, nv : 2 * nv] += stage[1]
         self.view('configuration')[:], self.view('velocity')[:] = rows[:nv], rows[nv:]
         return stage
-
-    def _solve_redundant(self, n: int) -> None:
-        """Fill the least-norm dλ, and the results that follow."""
-        m = self._places['velocity'][2][1]
-        system = self.view('system')[: n * n].reshape(n, n)
-        right = self.view('impulse')[: n * m].reshape(n, m)
-        right[:] = np.linalg.lstsq(system, right, rcond=LEAST_NORM)[0]
-        finish(*self.work.arrays, self.numbers, self.indices, self.layout, 0)
 
     def kept(self) -> tuple[Array, Array, Array, Any, Array]:
         """Return copies of what results read: fields, dλ, ∂F, indices and constants."""
