@@ -83,6 +83,7 @@ ALONE = (
     'verdict',
     'reality',
     'identify',
+    'derivatives',
     'viewer',
     'which_model',
     'architecture',

@@ -6,14 +6,12 @@
 
 from contact_sim.derivatives._batch import WorldDerivatives
 from contact_sim.derivatives._kinks import Kink
-from contact_sim.derivatives._linearisation import Linearisation
 from contact_sim.derivatives._result import ParameterSensitivity, Sensitivity, StepDerivatives
 from contact_sim.derivatives._runs import Gradient, LinearisedRun, linearised_run
 
 __all__ = [
     'Gradient',
     'Kink',
-    'Linearisation',
     'LinearisedRun',
     'ParameterSensitivity',
     'Sensitivity',

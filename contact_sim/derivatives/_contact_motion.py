@@ -16,25 +16,33 @@ The point p travels over the sphere as the foot rolls, and over the ground as n 
 from __future__ import annotations
 
 from contact_sim.arrays import _fields as f
+from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.arrays._views import frames, integers, matrix, vector
-from contact_sim.collision._surface import curvature, tangent_rates
+from contact_sim.collision._bodies_on_ground import ELLIPSOID
+from contact_sim.collision._contact_slots import pair_of
+from contact_sim.collision._surface import PLANES, curvature, tangent_rates
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._inverse_dynamics import cross_linear
 from contact_sim.dynamics._vectors import ZERO, add, cross, dot, rotated, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._workspace import ground_of
 
+RADIUS, RIM = 3, 4
+"""Places in the numbers of a shape, see collision/_bodies_on_ground.py."""
+
 
 @kernel
 def fill_contact_motion(data, linear):
     """Fill the motion of all contacts that carry, and add ∂(Jᵀ λ)/∂q to `dq`."""
     row_of, counts = integers(linear, d.D_ROW_OF), integers(linear, d.D_COUNTS)
-    on_ground = integers(data, f.LEAF_DOF).shape[0]
+    on_ground, simple = integers(data, f.LEAF_DOF).shape[0], integers(linear, d.D_SIMPLE)
     for a in range(0, 3 * counts[d.CONTACTS], 3):
         i = row_of[a] // 3
-        if i < on_ground:
+        simple[i] = 1 if i < on_ground or is_corner_on_plane(data, i) else 0
+        if simple[i] != 0:
             fill_sphere_motion(data, linear, i, a)
         else:
+            counts[d.NEEDS_GIVEN] = 1
             copy_given(data, linear, row_of[a], a, 3)
     jacobian, rows = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(linear, d.D_ROWS_JACOBIAN)
     bilateral = counts[d.ROWS] - counts[d.BILATERAL]
@@ -81,21 +89,55 @@ def copy_given(data, linear, row, a, count):
 
 
 @kernel
+def shape_of(data, i):
+    """Return the solid of contact i of a body, and where its shape begins; −1 of a pair of two."""
+    pairs = integers(data, f.PAIRS)
+    k = PAIR_NUMBERS * pair_of(vector(data, f.FEATURE_START)[i])
+    if k < 0 or pairs[k + 1] >= 0:
+        return -1, -1
+    return pairs[k], integers(data, f.SHAPE_BEGIN)[pairs[k]]
+
+
+@kernel
+def is_corner_on_plane(data, i):
+    """Return whether contact i is one of a corner, with a radius, of a body with one plane."""
+    ground, shapes = ground_of(data), vector(data, f.SHAPES)
+    solid, first = shape_of(data, i)
+    if solid < 0 or ground.kind != PLANES or ground.features != 1:
+        return False
+    rim = shapes[first + RIM] != 0.0 or shapes[first + RIM + 1] != 0.0
+    return not rim and shapes[first + ELLIPSOID] == 0.0
+
+
+@kernel
 def centre_of(data, linear, i):
-    """Return the centre [m] and the radius of the sphere of ground contact i."""
+    """Return centre [m] and radius of the sphere of contact i, its body and last dof."""
+    leaves = integers(data, f.LEAF_DOF)
+    if i >= leaves.shape[0]:
+        solid, first = shape_of(data, i)
+        radius, n = (
+            vector(data, f.SHAPES)[first + RADIUS],
+            vec(frames(data, f.FRAME_START)[i, 2], 0),
+        )
+        place = add(vec(matrix(data, f.POSITION_START)[i], 0), scaled(radius, n))
+        leaf = integers(data, f.PAIRS)[
+            PAIR_NUMBERS * pair_of(vector(data, f.FEATURE_START)[i]) + 2
+        ]
+        return place, radius, integers(data, f.SOLID_BODY)[solid], leaf
     c = i // integers(data, f.GROUND)[1]
-    R, o = matrix(linear, d.D_POSE)[integers(data, f.CANDIDATE_BODY)[c]], matrix(data, f.OFFSET)[c]
+    body = integers(data, f.CANDIDATE_BODY)[c]
+    R, o = matrix(linear, d.D_POSE)[body], matrix(data, f.OFFSET)[c]
     place = add(vec(R, 9), rotated(vec(R, 0), vec(R, 3), vec(R, 6), vec(o, 0)))
-    return place, vector(data, f.RADIUS)[c]
+    return place, vector(data, f.RADIUS)[c], body, leaves[i]
 
 
 @kernel
 def fill_sphere_motion(data, linear, i, a):
-    """Fill the motion of ground contact i in rows a to a + 2, and add ∂(Jᵀ λ)/∂q."""
+    """Fill the motion of a contact of a sphere in rows a to a + 2, and add ∂(Jᵀ λ)/∂q."""
     F, gap = frames(data, f.FRAME_START)[i], vector(data, f.GAP_START)[i]
     impulse, origin = vector(data, f.IMPULSE), vec(vector(linear, d.D_ORIGIN), 0)
     t1, t2, n = vec(F[0], 0), vec(F[1], 0), vec(F[2], 0)
-    place, radius = centre_of(data, linear, i)
+    place, radius, body, leaf = centre_of(data, linear, i)
     H = curvature(ground_of(data), vector(data, f.FEATURE_START)[i], place[0], place[1], place[2])
     curved = H[0] != 0.0 or H[3] != 0.0 or H[5] != 0.0
     reach = radius + 0.5 * gap
@@ -105,8 +147,6 @@ def fill_sphere_motion(data, linear, i, a):
     force = add(add(scaled(l1, t1), scaled(l2, t2)), scaled(ln, n))
     pull = force, cross(p, force)
     columns, dof_parent = matrix(linear, d.D_COLUMNS), integers(data, f.DOF_PARENT)
-    body = integers(data, f.CANDIDATE_BODY)[i // integers(data, f.GROUND)[1]]
-    leaf = integers(data, f.LEAF_DOF)[i]
     j = leaf
     dn = d1 = d2 = ZERO
     while j >= 0:

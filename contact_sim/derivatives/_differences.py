@@ -179,7 +179,12 @@ class Differences:
 
 
 def given_fields(
-    differences: Differences, data: Any, v_law: Array, damping_inertia: float, sizes: Any
+    differences: Differences,
+    data: Any,
+    v_law: Array,
+    damping_inertia: float,
+    sizes: Any,
+    simple: Any,
 ) -> dict[str, Array]:
     """Return the fields that a linearisation is given, and ∂w/∂q of its rows, (rows, 2, nv).
 
@@ -189,6 +194,7 @@ def given_fields(
         v_law: velocity that the law sees (nv,).
         damping_inertia: b of todorov in its form of 2014 [-].
         sizes: of the simulation.
+        simple: contacts whose motion is known by formulas, (nc,).
     """
     nv, rows, nb, nc, model = sizes.nv, sizes.rows, sizes.nb, sizes.nc, differences._model
     q, v, lam, h = (
@@ -198,8 +204,8 @@ def given_fields(
         data.time_step[0],
     )
     carried = data.impulse.copy()
-    carried[: 3 * sizes.n_ground] = carried[3 * nc :] = 0.0
     per_contact = carried[: 3 * nc].reshape(nc, 3)
+    per_contact[simple], carried[3 * nc :] = 0.0, 0.0
     # the explicit damping b diag(M) of the form of 2014, of v⁺ − v − h t + h v
     damped = data.v_next - v - h * data.transport + h * v
     damped = damping_inertia / (1.0 + damping_inertia) * damped

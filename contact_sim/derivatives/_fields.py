@@ -51,15 +51,15 @@ def index_shapes(sizes: Sizes) -> dict[str, Shape]:
     """Shape of every field of indices."""
     R = sizes.rows + sizes.nb
     return {
-        'counts': (7,), 'row_of': (R,), 'modes': (sizes.nc + sizes.ns,),
-        'dof_first': (sizes.nv,), 'dof_body': (sizes.nv,), 'order': (R,),
+        'counts': (8,), 'row_of': (R,), 'modes': (sizes.nc + sizes.ns,),
+        'dof_first': (sizes.nv,), 'dof_body': (sizes.nv,), 'simple': (sizes.nc,),
     }  # fmt: skip
 
 
-CONTACTS, ROWS, BILATERAL, SINGULAR, GIVEN, UNSUPPORTED, UNDAMPED = range(7)
+CONTACTS, ROWS, BILATERAL, SINGULAR, GIVEN, UNSUPPORTED, UNDAMPED, NEEDS_GIVEN = range(8)
 """Places of the field `counts`: contacts that carry, rows, bilateral rows, whether the system is
 singular, whether the fields `given_...` are filled, a reason why there is no derivative, whether
-the law sees the damping of the start."""
+the law sees the damping of the start, whether a contact has no formula and needs `given_...`."""
 NO_REASON, GUARDED = 0, 1
 """Reasons: none; the energy guard has cut restitution."""
 OPEN, STICK, SLIDE = 0, 1, 2

@@ -22,15 +22,13 @@ from contact_sim.derivatives._differences import (
     last_stage,
     wrench_slope,
 )
-from contact_sim.derivatives._linearise import COMPILED, finish
+from contact_sim.derivatives._linearise import COMPILED
 from contact_sim.derivatives._result import StepDerivatives
 from contact_sim.dynamics._integration import MOMENTUM
 from contact_sim.errors import InvalidInput
 from contact_sim.step._workspace import Workspace
 
 LastStage = tuple[Array, Array, Array, Array]
-LEAST_NORM = 1e-9
-"""Singular value, beside the largest, below which a direction of impulses is not determined."""
 KEPT = (
     'armature', 'damping', 'restitution', 'stabilisation', 'damping_inertia', 'law',
     'limit_restitution',
@@ -125,7 +123,7 @@ class Linearisation:
         counts = self._counts
         counts[:] = 0
         self._linearise(*work.arrays, self.numbers, self.indices, self.layout)
-        if self._slow or wrenches or self._has_loaded_pairs() or self._has_weights():
+        if self._slow or wrenches or counts[d.NEEDS_GIVEN] or self._has_weights():
             self._fill_given(wrenches)
             counts[:] = 0
             counts[d.GIVEN] = 1
@@ -136,15 +134,7 @@ class Linearisation:
                 'share has no derivative'
             )
         redundant = bool(counts[d.SINGULAR])
-        if redundant:
-            self._solve_redundant(int(counts[d.ROWS]))
         return redundant, self._fill_last_stage() if self._last_differs else None
-
-    def _has_loaded_pairs(self) -> bool:
-        """Return whether a contact of bodies carries an impulse."""
-        sizes = self.sizes
-        pairs = self.work.data.impulse[3 * sizes.n_ground : 3 * sizes.nc]
-        return bool(sizes.n_pair_slots) and bool(pairs.any())
 
     def _has_weights(self) -> bool:
         """Return whether the compliance of a row changes with q."""
@@ -156,7 +146,9 @@ class Linearisation:
         differences = Differences(work, self._weights)
         v_law = self.view('v_law') if self._counts[d.UNDAMPED] else data.v_next
         share = float(work.damping_inertia[0])
-        given = given_fields(differences, data, v_law.copy(), share, sizes)
+        given = given_fields(
+            differences, data, v_law.copy(), share, sizes, self.view('simple') != 0
+        )
         for name, values in given.items():
             if name != 'weights':
                 self.view(name)[:] = values
@@ -179,14 +171,6 @@ class Linearisation:
         rows[:, nv : 2 * nv] += stage[1]
         self.view('configuration')[:], self.view('velocity')[:] = rows[:nv], rows[nv:]
         return stage
-
-    def _solve_redundant(self, n: int) -> None:
-        """Fill the least-norm dλ, and the results that follow."""
-        m = self._places['velocity'][2][1]
-        system = self.view('system')[: n * n].reshape(n, n)
-        right = self.view('impulse')[: n * m].reshape(n, m)
-        right[:] = np.linalg.lstsq(system, right, rcond=LEAST_NORM)[0]
-        finish(*self.work.arrays, self.numbers, self.indices, self.layout, 0)
 
     def kept(self) -> tuple[Array, Array, Array, Any, Array]:
         """Return copies of what results read: fields, dλ, ∂F, indices and constants."""

@@ -44,6 +44,7 @@ from contact_sim.derivatives._system import (
     fill_response,
     fill_results,
     fill_system,
+    solve_redundant,
     solve_rows,
 )
 from contact_sim.solvers._jit import entry, kernel
@@ -78,17 +79,10 @@ def linearise(
         fill_response(data, own)
         fill_system(data, own)
         solve_rows(own)
-        if integers(own, d.D_COUNTS)[d.SINGULAR] == 0:
-            fill_results(data, own)
-        else:
+        if integers(own, d.D_COUNTS)[d.SINGULAR] != 0:
             fill_system(data, own)
-
-
-@entry
-def finish(numbers, indices, layout, linear, linear_indices, linear_layout, world):
-    """Fill the results of one world whose system the caller has solved."""
-    data = arrays_of(numbers, indices, layout, world)
-    fill_results(data, arrays_of(linear, linear_indices, linear_layout, world))
+            solve_redundant(own)
+        fill_results(data, own)
 
 
 def compiled_linearisation(name: str, modes: Any, law: Any) -> CompiledLinearisation:

@@ -7,7 +7,9 @@ so with X = M̂⁻¹ R and G = J M̂⁻¹ Jᵀ
 
     (A + B G) dλ = −(B (J X + ∂(J v⁺)) + C du⁻ + c dφ) dθ,   dv⁺ = X dθ + M̂⁻¹ Jᵀ dλ
 
-Where contacts are redundant, A + B G is singular and the caller takes the least-norm solution.
+Where contacts are redundant, A + B G is singular, and dλ is the solution of least norm.
+
+[Le Lidec et al. 2024] End-to-end and highly-efficient differentiable simulation for robotics.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from contact_sim.derivatives._inverse_dynamics import (
 from contact_sim.derivatives._step_map import map_columns
 from contact_sim.dynamics._rigid_body import forward_kinematics, world_inertia
 from contact_sim.dynamics._vectors import vec
+from contact_sim.solvers._dense import eliminate_right_sides
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._contact_rows import tree_of
 
@@ -373,6 +376,90 @@ def solve_rows(linear):
     W = square(linear, d.D_SYSTEM, n)
     right = front(linear, d.D_IMPULSE, n, m)
     counts[d.SINGULAR] = 1 if eliminate_scaled(W, right) < PIVOT else 0
+
+
+# --- redundant contacts: complete pivoting, then the solution of least norm
+#
+#     P W Q = L [U₁₁ U₁₂],   x = Q (x_p − N c),   x_p = (U₁₁⁻¹ y, 0),   N = (−U₁₁⁻¹ U₁₂, 1)
+#
+# with c = (Nᵀ N)⁻¹ Nᵀ x_p; N spans the impulses that move nothing, and Nᵀ N ≥ 1.
+
+
+@kernel
+def eliminate_completely(A, B, order):
+    """Eliminate A (n, n) and B (n, m) with pivots of rows and columns; return the rank."""
+    n, m = B.shape
+    for k in range(n):
+        order[k] = k
+    for k in range(n):
+        row, column, largest = k, k, 0.0
+        for i in range(k, n):
+            for j in range(k, n):
+                if abs(A[i, j]) > largest:
+                    row, column, largest = i, j, abs(A[i, j])
+        if largest < PIVOT:
+            return k
+        if row != k:
+            for j in range(n):
+                A[k, j], A[row, j] = A[row, j], A[k, j]
+            for j in range(m):
+                B[k, j], B[row, j] = B[row, j], B[k, j]
+        if column != k:
+            for i in range(n):
+                A[i, k], A[i, column] = A[i, column], A[i, k]
+            order[k], order[column] = order[column], order[k]
+        for i in range(k + 1, n):
+            factor = A[i, k] / A[k, k]
+            if factor != 0.0:
+                for j in range(k + 1, n):
+                    A[i, j] -= factor * A[k, j]
+                for j in range(m):
+                    B[i, j] -= factor * B[k, j]
+    return n
+
+
+@kernel
+def solve_redundant(linear):
+    """Solve for the dλ of least norm of a singular system, filled anew."""
+    n, m = integers(linear, d.D_COUNTS)[d.ROWS], matrix(linear, d.D_FREE).shape[1]
+    A, B = square(linear, d.D_SYSTEM, n), front(linear, d.D_IMPULSE, n, m)
+    order = np.empty(n, np.int64)
+    r = eliminate_completely(A, B, order)
+    s = n - r
+    # U₁₁⁻¹ of the right-hand sides, and of U₁₂ in its place
+    for k in range(r - 1, -1, -1):
+        inverse = 1.0 / A[k, k]
+        for j in range(m):
+            B[k, j] *= inverse
+        for j in range(r, n):
+            A[k, j] *= inverse
+        for i in range(k):
+            factor = A[i, k]
+            if factor != 0.0:
+                for j in range(m):
+                    B[i, j] -= factor * B[k, j]
+                for j in range(r, n):
+                    A[i, j] -= factor * A[k, j]
+    gram, share = np.zeros((s, s)), np.zeros((s, m))
+    for a in range(s):
+        gram[a, a] = 1.0
+        for k in range(r):
+            factor = A[k, r + a]
+            for b in range(s):
+                gram[a, b] += factor * A[k, r + b]
+            for j in range(m):
+                share[a, j] -= factor * B[k, j]
+    eliminate_right_sides(gram, share)
+    found = np.empty((n, m))
+    for k in range(n):
+        for j in range(m):
+            total = B[k, j] if k < r else -share[k - r, j]
+            for a in range(s if k < r else 0):
+                total += A[k, r + a] * share[a, j]
+            found[order[k], j] = total
+    for k in range(n):
+        for j in range(m):
+            B[k, j] = found[k, j]
 
 
 @kernel

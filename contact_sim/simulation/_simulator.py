@@ -72,7 +72,8 @@ from contact_sim.simulation._trajectory import Trajectory, TrajectoryBuilder, wh
 from contact_sim.step._workspace import Workspace
 
 if TYPE_CHECKING:
-    from contact_sim.derivatives import Linearisation, StepDerivatives
+    from contact_sim.derivatives import StepDerivatives
+    from contact_sim.derivatives._linearisation import Linearisation
 
 READ_ONLY = {
     'q': 'call reset(q), reset(q, v) or restore(snapshot); in q[2] = ... you set a copy',
@@ -258,7 +259,7 @@ class Simulator:
         Raises:
             InvalidInput: also for a simulation, or a step, that has no derivatives.
         """
-        from contact_sim.derivatives import Linearisation
+        from contact_sim.derivatives._linearisation import Linearisation
 
         command = real_array('effort', effort)
         if command.shape != self._command.shape:
