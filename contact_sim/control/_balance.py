@@ -140,7 +140,7 @@ def cannot_balance(robot: RobotModel, pose: str = STANDING) -> str:
     Raises:
         UnknownName: a pose that the robot does not have.
     """
-    if not robot.floating_base:
+    if not of_type('robot', robot, RobotModel).floating_base:
         return 'its base is fixed: there is nothing to balance'
     if not robot.contact_points:
         return 'it has no contact points: nothing touches the ground'

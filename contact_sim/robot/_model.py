@@ -691,7 +691,10 @@ def check_masses(name: str, model: pin.Model) -> None:
     regular = np.isfinite(mass_matrix).all() and np.all(own > 0.0)
     if regular:
         scaled = mass_matrix / np.sqrt(np.outer(own, own))
-        regular = np.linalg.eigvalsh(scaled).min(initial=1.0) > SMALLEST_EIGENVALUE
+        regular = (
+            np.isfinite(scaled).all()
+            and np.linalg.eigvalsh(scaled).min(initial=1.0) > SMALLEST_EIGENVALUE
+        )
     if not regular:
         raise RobotDescriptionError(
             f'robot {name}: the mass matrix is singular, so some joint moves bodies without mass '

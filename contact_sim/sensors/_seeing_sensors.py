@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim._types import Array, Indices
-from contact_sim._validation import checked, count, number_within, positive
+from contact_sim._validation import checked, count, number_within, pair, positive
 from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.errors import InvalidInput, of_type, one_line
 from contact_sim.parameters import Parameters, parameter
@@ -278,7 +278,7 @@ class Lidar(_RaySensor):
         count('Lidar.columns', self.columns, MOST_RAYS)
         _check_number('Lidar', self.rings * self.columns)
         for name, most in (('elevation', 0.5 * math.pi), ('azimuth', 2.0 * math.pi)):
-            low, high = getattr(self, name)
+            low, high = pair(f'Lidar.{name}', getattr(self, name), 'rad')
             if not -most <= low <= high <= most or high - low > 2.0 * math.pi + 1e-9:
                 raise InvalidInput(
                     f'Lidar.{name} = {getattr(self, name)} rad: expected from a smaller to a '

@@ -154,3 +154,33 @@ def body_rows(robot: Any, joint: int, parameters: Any) -> Any:
     model = robot.pinocchio_model.copy()
     model.inertias[joint] = pin.Inertia.FromDynamicParameters(parameters)
     return tree_of(model).body
+
+
+@pytest.mark.parametrize('name', ['damping', 'armature', 'joint_friction'])
+def test_derivatives_to_joint_parameters(name: str) -> None:
+    derivatives = simulator('ncp').derivatives(EFFORT).with_respect_to(name)
+    for dof in (7, 11, 14):
+
+        def changed(s: float, dof: int = dof) -> contact_sim.Simulator:
+            own = simulator('ncp')
+            work = own._workspace
+            if name == 'joint_friction':
+                row = work.interval_dof.tolist().index(dof)
+                work.interval_upper[row] += s
+                work.interval_lower[row] -= s
+                work.set_time_step(1e-3)
+            else:
+                getattr(work, name)[dof] += s
+                own._resume()
+            return own
+
+        assert_column('ncp', derivatives, dof, changed, 1e-4)
+
+
+def test_saturated_actuators_pass_nothing_on() -> None:
+    sim = simulator('ncp')
+    effort = EFFORT.copy()
+    effort[2] = 2.0 * sim.robot.effort_limit[2]
+    derivatives = sim.derivatives(effort)
+    assert not derivatives.velocity.effort[:, 2].any()
+    assert derivatives.velocity.effort[:, 3].any()

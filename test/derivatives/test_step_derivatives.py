@@ -100,7 +100,7 @@ def test_all_modes_occur_and_their_derivatives_are_those_of_the_step() -> None:
     assert min(modes.values()) >= 3
 
 
-@pytest.mark.parametrize('name', ['anymal_b', 'solo12'])
+@pytest.mark.parametrize('name', ['anymal_b', 'solo12', 'hyq'])
 def test_derivatives_of_other_robots(name: str) -> None:
     sim = contact_sim.Simulator(contact_sim.load_robot(name), contact_model=LAWS['ncp'])
     rng = np.random.default_rng(5)
