@@ -93,11 +93,13 @@ class TorchNetwork(Network):
         check_actions(policy, 'it has', trial.shape[1])
 
     def memory(self, n: int) -> list[list[Array]]:
+        """Return the memory of n worlds at the start."""
         return [[np.zeros(tuple(buffer.shape)) for buffer in self._buffers] for _ in range(n)]
 
     def actions(
         self, observations: Array, memory: list[list[Array]], worlds: Sequence[int]
     ) -> Array:
+        """Return the actions of the `worlds`, (m, n_joints), of observations (m, size)."""
         torch = self._torch
         rows = torch.as_tensor(observations, dtype=self._number)
         with torch.inference_mode():
@@ -170,11 +172,13 @@ class OnnxNetwork(Network):
         check_actions(policy, f'its output {self._output!r} has', actions)
 
     def memory(self, n: int) -> list[list[Array]]:
+        """Return the memory of n worlds at the start."""
         return [[np.zeros(shape, self._number) for shape in self._memory_shapes] for _ in range(n)]
 
     def actions(
         self, observations: Array, memory: list[list[Array]], worlds: Sequence[int]
     ) -> Array:
+        """Return the actions of the `worlds`, (m, n_joints), of observations (m, size)."""
         rows = observations.astype(self._number)
         if not self._one_by_one:
             (answer,) = self._session.run([self._output], {self._input: rows})
