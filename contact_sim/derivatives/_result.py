@@ -14,7 +14,7 @@ from contact_sim.arrays._views import StepData
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._kinks import KINK_TOLERANCE, Kink, find_kinks
 from contact_sim.derivatives._parameters import parameter_columns, parameter_names
-from contact_sim.errors import known_name, one_line, summary
+from contact_sim.errors import InvalidInput, known_name, one_line, shown, summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,11 @@ class StepDerivatives:
     """
 
     def __init__(self, linearisation: Any, redundant: bool, last_stage: Any = None) -> None:
+        if not hasattr(linearisation, 'kept'):
+            raise InvalidInput(
+                f'linearisation = {shown(linearisation)}: Simulator.derivatives makes '
+                'StepDerivatives'
+            )
         self._arrays, self._sizes = linearisation, linearisation.sizes
         self._kept = linearisation.kept()
         self._buffer = linearisation.work.data.buffer.copy()

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
-from contact_sim._validation import finite_array, real_array
+from contact_sim._validation import finite_array, real_array, shaped
 from contact_sim.contact_models._compliant import FRICTION_LAWS
 from contact_sim.errors import InvalidInput, one_line
 from contact_sim.solvers._springs import ANCHORED
@@ -86,10 +86,14 @@ class LinearisedRun:
         Args:
             start: change of (q, v) at the start, shape (2 nv,).
             effort: changes of the efforts, shape (T, n_joints).
+
+        Raises:
+            InvalidInput: another shape, values that are not finite.
         """
         steps, rows = self.state.shape[:2]
-        change, efforts = np.zeros((steps + 1, rows)), real_array('effort', effort)
-        change[0] = real_array('start', start)
+        change = np.zeros((steps + 1, rows))
+        efforts = shaped('effort', finite_array('effort', effort), steps, self.input.shape[2])
+        change[0] = shaped('start', finite_array('start', start), rows)
         for t in range(steps):
             change[t + 1] = self.state[t] @ change[t] + self.input[t] @ efforts[t]
         return change
