@@ -53,10 +53,9 @@ nitpicky = True
 nitpick_ignore = [
     ('py:class', 'contact_sim.control._inverse_dynamics.LeggedDynamics'),
     ('py:class', 'contact_sim.control._trot.Gait'),
-    ('py:class', 'contact_sim.control._balance.Footing'),
     ('py:class', 'contact_sim.terrain._grid.SeenFromAbove'),  # every ground
     ('py:class', 'contact_sim.control._policy_file.PolicyFile'),  # load_policy makes both
-    ('py:class', 'contact_sim.control._policy.Network'),
+    ('py:class', 'contact_sim.control._policy_network.Network'),
     ('py:class', 'contact_sim.parameters.Declared'),
     ('py:class', 'contact_sim.sensors._sensor.Values'),
 ]

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
-from contact_sim._validation import finite_array, real_array, shaped
+from contact_sim._validation import checked, checked_fields, finite_array, real_array, shaped
 from contact_sim.contact_models._compliant import FRICTION_LAWS
-from contact_sim.errors import InvalidInput, one_line
+from contact_sim.errors import InvalidInput, one_line, shown
 from contact_sim.solvers._springs import ANCHORED
 
 
@@ -39,6 +39,7 @@ class Gradient:
     __repr__ = one_line
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class LinearisedRun:
     """T steps from one state, and the derivatives of each."""
@@ -55,6 +56,14 @@ class LinearisedRun:
     """C of every step and parameter, shape (T, 2 nv, p) each."""
     kinks: tuple[tuple[int, str], ...]
     """Steps at a kink, and what is there."""
+
+    def __post_init__(self) -> None:
+        A, B = np.shape(self.state), np.shape(self.input)
+        if len(A) != 3 or len(B) != 3 or A[1] != A[2] or A[:2] != B[:2]:
+            raise InvalidInput(
+                f'LinearisedRun: state {A}, input {B}: expected (T, 2 nv, 2 nv) and '
+                '(T, 2 nv, n_joints)'
+            )
 
     __repr__ = one_line
 
@@ -99,6 +108,7 @@ class LinearisedRun:
         return change
 
 
+@checked
 def linearised_run(sim: Any, efforts: ArrayLike, parameters: Sequence[str] = ()) -> LinearisedRun:
     """Advance a simulation by a step for each row of efforts; return the derivatives of all.
 
@@ -111,6 +121,8 @@ def linearised_run(sim: Any, efforts: ArrayLike, parameters: Sequence[str] = ())
         InvalidInput: efforts of another shape, a simulation that remembers more than q and v
             (anchors of compliant, delays and lags of actuators), or has no derivatives.
     """
+    if not hasattr(sim, 'derivatives'):
+        raise InvalidInput(f'sim = {shown(sim)}: expected a Simulator')
     refuse_memory(sim)
     commands = finite_array('efforts', real_array('efforts', efforts))
     if commands.ndim != 2 or commands.shape[1] != sim.robot.n_joints:
