@@ -1,8 +1,6 @@
 """Callbacks are served whatever they raise; where they cannot be, the node ends."""
 
-import importlib.util
 import re
-import sys
 import time
 from functools import partial
 from types import SimpleNamespace
@@ -19,7 +17,7 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 
 from contact_sim.errors import InvalidInput
-from contact_sim.ros import simulation_node
+from contact_sim.ros import _executor, simulation_node
 from contact_sim.ros.simulation_node import CallbacksEnded, CallbackThread, answering, refusal
 
 PATIENCE = 10.0
@@ -29,10 +27,33 @@ PATIENCE = 10.0
 def events(request, monkeypatch):
     """Serve callbacks with both executors that there may be."""
     if not request.param:
-        monkeypatch.setitem(sys.modules, 'rclpy.experimental', None)
-    elif importlib.util.find_spec('rclpy.experimental') is None:
-        pytest.skip('before Kilted')
+        monkeypatch.setattr(_executor, '_version', lambda: None)
+    elif not _executor.awaits_services(_executor._version()):
+        pytest.skip('the executor for events of this rclpy does not await services')
     return request.param
+
+
+@pytest.mark.parametrize(
+    ('version', 'awaits'),
+    [
+        ('7.1.6', False),
+        ('7.1.11', True),
+        ('7.1.12', True),
+        ('8.0.0', False),
+        ('9.1.1', False),
+        ('9.1.2', True),
+        ('10.0.0', False),
+        ('10.0.1', True),
+        ('11.0.0', True),
+        ('12', True),
+        ('9.1', False),
+        ('9.x.1', False),
+        ('', False),
+        (None, False),
+    ],
+)
+def test_the_executor_for_events_is_taken_where_it_awaits_services(version, awaits):
+    assert _executor.awaits_services(version) == awaits
 
 
 @pytest.fixture
