@@ -110,39 +110,10 @@ def solve_sap(data):
     """Solve the contact problem with compliance and dissipation."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
-    weight, h = vector(data, f.ROW_WEIGHT), vector(data, f.TIME_STEP)[0]
-    scratch = matrix(data, f.LAW_VECTORS)
-    R, v_hat, nc = scratch[0][:n], scratch[1][:n], rows.friction.shape[0]
-    soft = SoftLaw(int(law[FORM]), v_hat, R, scratch[6], (h, law[STIFFNESS], law[DISSIPATION]))
-    # w, the effective inverse mass of each contact, as in Drake or |G_ii|_F / 3
-    if law[EXACT_WEIGHT] == 0.0:
-        fill_weight(data, nc, weight)
-    else:
-        G = rows.delassus
-        for r in range(0, 3 * nc, 3):
-            total = 0.0
-            for a in range(3):
-                for b in range(3):
-                    total += G[r + a, r + b] ** 2
-            weight[r] = weight[r + 1] = weight[r + 2] = np.sqrt(total) / 3.0
-        for r in range(3 * nc, n):
-            weight[r] = G[r, r]
-    # R, v̂ of the rows (sap), or the regularised friction of lagged and similar
-    gap = vector(data, f.ROW_GAP)
-    start, work = vector(data, f.ROW_START), newton_work_of(data)
-    interval_gap = vector(data, f.ROW_INTERVAL_GAP)
-    fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
-    note_softness(data, R, v_hat)
-    if soft.form == CONE:
-        for i in range(nc):  # R_t = σ w, v̂_t = 0; v̂_n = −φ/(h + τ_d)
-            r = 3 * i
-            R[r] = R[r + 1] = law[SIGMA] * weight[r]
-            v_hat[r] = v_hat[r + 1] = 0.0
-            R[r + 2] = spring_compliance(weight[r], h, law)
-            v_hat[r + 2] = reference(gap[i], h, law)
-    else:
-        fill_regularisation(rows, gap, start, weight, law, soft)
-        fill_linearised_guess(rows, soft, start, impulse, work)
+    soft, work = fill_rules(data, rows), newton_work_of(data)
+    note_softness(data, soft.R, soft.v_hat)
+    if soft.form != CONE:
+        fill_linearised_guess(rows, soft, vector(data, f.ROW_START), impulse, work)
     # Newton on the convex problem in the velocities u = G λ + u_f, with exact line search
     iterations, residual, converged = minimise(
         rows, soft, impulse, work, law[TOLERANCE], int(law[ITERATION_LIMIT]), COARSE
@@ -151,7 +122,48 @@ def solve_sap(data):
 
 
 @kernel
-def fill_weight(data, nc, weight):
+def fill_rules(data, rows):
+    """Fill R and v̂ of the rows, or the numbers of regularised friction; return the `SoftLaw`."""
+    law, h, n = vector(data, f.LAW), vector(data, f.TIME_STEP)[0], integers(data, f.COUNTS)[1]
+    gap, weight = vector(data, f.ROW_GAP), vector(data, f.ROW_WEIGHT)
+    scratch, nc = matrix(data, f.LAW_VECTORS), rows.friction.shape[0]
+    R, v_hat = scratch[0][:n], scratch[1][:n]
+    soft = SoftLaw(int(law[FORM]), v_hat, R, scratch[6], (h, law[STIFFNESS], law[DISSIPATION]))
+    fill_weights(data, rows, n)
+    interval_gap = vector(data, f.ROW_INTERVAL_GAP)
+    fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
+    if soft.form == CONE:
+        for i in range(nc):  # R_t = σ w, v̂_t = 0; v̂_n = −φ/(h + τ_d)
+            r = 3 * i
+            R[r] = R[r + 1] = law[SIGMA] * weight[r]
+            v_hat[r] = v_hat[r + 1] = 0.0
+            R[r + 2] = spring_compliance(weight[r], h, law)
+            v_hat[r + 2] = reference(gap[i], h, law)
+    else:
+        fill_regularisation(rows, gap, vector(data, f.ROW_START), weight, law, soft)
+    return soft
+
+
+@kernel
+def fill_weights(data, rows, n):
+    """Fill w, the effective inverse mass of each row: as in Drake, or |G_ii|_F / 3."""
+    law, weight, G = vector(data, f.LAW), vector(data, f.ROW_WEIGHT), rows.delassus
+    nc = rows.friction.shape[0]
+    if law[EXACT_WEIGHT] == 0.0:
+        fill_diagonal_weight(data, nc, weight)
+        return
+    for r in range(0, 3 * nc, 3):
+        total = 0.0
+        for a in range(3):
+            for b in range(3):
+                total += G[r + a, r + b] ** 2
+        weight[r] = weight[r + 1] = weight[r + 2] = np.sqrt(total) / 3.0
+    for r in range(3 * nc, n):
+        weight[r] = G[r, r]
+
+
+@kernel
+def fill_diagonal_weight(data, nc, weight):
     """Fill |J_i D⁻¹ J_iᵀ|_F / 3 of every contact in its rows, D the diagonal of M̂."""
     columns, inertia = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA)
     parent, n = integers(data, f.DOF_PARENT), integers(data, f.COUNTS)[1]

@@ -432,7 +432,7 @@ def follow(J, drift, feet):
         F[i, 6] = drift[i] - feet[i // 3, i % 3]
         for k in range(n):
             joints[i, k] = J[i, 6 + k]
-    return F, eliminate_right_sides(joints, F)
+    return F, eliminate_right_sides(joints, F) > 0.0
 
 
 @kernel
@@ -460,7 +460,7 @@ def response(upper_inertia, h, J, drift, v, feet, standing, passive):
             base[i, n] += M[i, 6 + j] * F[j, 6]
             for k in range(6):
                 inertia[i, k] -= M[i, 6 + j] * F[j, k]
-    regular &= eliminate_right_sides(inertia, base)
+    regular &= eliminate_right_sides(inertia, base) > 0.0
     for k in range(n + 1):
         for i in range(6):
             motion[i, k] = base[i, k]

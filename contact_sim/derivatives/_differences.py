@@ -20,6 +20,7 @@ from contact_sim._types import Array
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, vector
 from contact_sim.collision._contact_slots import NO_FEATURE
+from contact_sim.contact_models import _sap as sap
 from contact_sim.contact_models._base import begin, refresh
 from contact_sim.contact_models._stages import (
     JOINT_PD,
@@ -29,7 +30,6 @@ from contact_sim.contact_models._stages import (
     integrate,
 )
 from contact_sim.contact_models._todorov import sees_explicit_damping, undamp_contacts
-from contact_sim.derivatives._soft_laws import fill_sap_weights
 from contact_sim.errors import InvalidInput
 from contact_sim.solvers._jit import entry
 from contact_sim.step._contact_rows import unbiased_rows_of
@@ -68,7 +68,7 @@ def fill_weights(numbers, indices, layout, kind, out):
     rows = unbiased_rows_of(data)
     G, nc = rows.delassus, rows.friction.shape[0]
     if kind == OF_SAP:
-        fill_sap_weights(data, rows, n)
+        sap.fill_weights(data, rows, n)
         weight = vector(data, f.ROW_WEIGHT)
         for a in range(n):
             out[a, 0], out[a, 1] = weight[a], 0.0

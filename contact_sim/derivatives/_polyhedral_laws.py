@@ -21,13 +21,12 @@ from contact_sim.derivatives._rigid_laws import (
     TIE,
     choose_contact_modes,
     choose_interval_modes,
-    clear_row,
     collect,
     fill_scales,
     linearise_cones,
     refuse_guarded,
+    set_closed_rows,
     set_intervals,
-    set_normal_row,
     set_sticking_row,
 )
 from contact_sim.solvers._jit import kernel
@@ -116,19 +115,14 @@ def linearise_lcp(data, linear):
 def linearise_polyhedral(data, linear, kappa, boxes, sides):
     """Fill the rows of a law with pyramids of `sides` sides, or boxes."""
     n = collect(data, linear)
-    row_of, modes = integers(linear, d.D_ROW_OF), integers(linear, d.D_MODES)
+    row_of = integers(linear, d.D_ROW_OF)
     for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
         i = row_of[a] // 3
-        for e in range(3):
-            clear_row(linear, a + e)
-        set_normal_row(data, linear, i, a + 2)
-        if modes[i] == d.STICK:
-            set_sticking_row(linear, a, 0)
-            set_sticking_row(linear, a + 1, 1)
-        elif boxes:
-            set_box_rows(data, linear, i, a)
-        else:
-            set_edge_rows(data, linear, i, a, kappa, sides)
+        if set_closed_rows(data, linear, i, a):
+            if boxes:
+                set_box_rows(data, linear, i, a)
+            else:
+                set_edge_rows(data, linear, i, a, kappa, sides)
     set_intervals(data, linear, n)
 
 

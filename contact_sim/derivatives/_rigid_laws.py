@@ -246,18 +246,25 @@ def set_limit(data, linear, k, a, gap, beta):
 def linearise_cones(data, linear, kappa):
     """Fill the rows of the law with circular cones."""
     n = collect(data, linear)
-    row_of, modes = integers(linear, d.D_ROW_OF), integers(linear, d.D_MODES)
+    row_of = integers(linear, d.D_ROW_OF)
     for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
         i = row_of[a] // 3
-        for e in range(3):
-            clear_row(linear, a + e)
-        set_normal_row(data, linear, i, a + 2)
-        if modes[i] == d.STICK:
-            set_sticking_row(linear, a, 0)
-            set_sticking_row(linear, a + 1, 1)
-        else:
+        if set_closed_rows(data, linear, i, a):
             set_sliding_rows(data, linear, i, a, kappa)
     set_intervals(data, linear, n)
+
+
+@kernel
+def set_closed_rows(data, linear, i, a):
+    """Fill the normal row of a contact, and the tangents where it sticks; True if it slides."""
+    for e in range(3):
+        clear_row(linear, a + e)
+    set_normal_row(data, linear, i, a + 2)
+    if integers(linear, d.D_MODES)[i] != d.STICK:
+        return True
+    set_sticking_row(linear, a, 0)
+    set_sticking_row(linear, a + 1, 1)
+    return False
 
 
 @kernel

@@ -28,7 +28,6 @@ from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import (
     CONE,
     LAGGED,
-    SoftLaw,
     cone_directions,
     contact_numbers,
     edge_speeds,
@@ -378,58 +377,11 @@ def linearise_todorov_2014(data, linear):
 
 
 @kernel
-def fill_sap_rules(data, rows, n):
-    """Fill R, v̂ and the numbers of the contacts as the law does; return its `SoftLaw`."""
-    law, h = vector(data, f.LAW), vector(data, f.TIME_STEP)[0]
-    weight, gap, start = (
-        vector(data, f.ROW_WEIGHT),
-        vector(data, f.ROW_GAP),
-        vector(data, f.ROW_START),
-    )
-    scratch, nc = matrix(data, f.LAW_VECTORS), rows.friction.shape[0]
-    R, v_hat = scratch[0][:n], scratch[1][:n]
-    soft = SoftLaw(
-        int(law[sap.FORM]), v_hat, R, scratch[6],
-        (h, law[sap.STIFFNESS], law[sap.DISSIPATION]),
-    )  # fmt: skip
-    fill_sap_weights(data, rows, n)
-    sap.fill_interval_compliance(rows, vector(data, f.ROW_INTERVAL_GAP), weight, h, law, R, v_hat)
-    if soft.form == CONE:
-        for i in range(nc):
-            r = 3 * i
-            R[r] = R[r + 1] = law[sap.SIGMA] * weight[r]
-            v_hat[r] = v_hat[r + 1] = 0.0
-            R[r + 2] = sap.spring_compliance(weight[r], h, law)
-            v_hat[r + 2] = sap.reference(gap[i], h, law)
-    else:
-        sap.fill_regularisation(rows, gap, start, weight, law, soft)
-    return soft
-
-
-@kernel
-def fill_sap_weights(data, rows, n):
-    """Fill w of all rows, from the diagonal of M̂ or from G."""
-    law, weight, G = vector(data, f.LAW), vector(data, f.ROW_WEIGHT), rows.delassus
-    nc = rows.friction.shape[0]
-    if law[sap.EXACT_WEIGHT] == 0.0:
-        sap.fill_weight(data, nc, weight)
-        return
-    for r in range(0, 3 * nc, 3):
-        total = 0.0
-        for a in range(3):
-            for b in range(3):
-                total += G[r + a, r + b] ** 2
-        weight[r] = weight[r + 1] = weight[r + 2] = np.sqrt(total) / 3.0
-    for r in range(3 * nc, n):
-        weight[r] = G[r, r]
-
-
-@kernel
 def linearise_sap(data, linear):
     """Fill the rows of sap in its three approximations."""
     n, rows = collect_problem(data, linear), unbiased_rows_of(data)
     law, h, nc = vector(data, f.LAW), vector(data, f.TIME_STEP)[0], rows.friction.shape[0]
-    soft = fill_sap_rules(data, rows, n)
+    soft = sap.fill_rules(data, rows)
     for i in range(nc):
         if soft.form == CONE:
             set_sap_cone(data, linear, i, rows, soft)

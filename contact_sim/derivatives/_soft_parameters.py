@@ -22,9 +22,9 @@ from contact_sim.contact_models._compliant import (
     NORMAL_LAW,
     SMALL_MOTIONS,
 )
+from contact_sim.contact_models._sap import fill_rules
 from contact_sim.contact_models._stages import fill_delassus, gather_problem
 from contact_sim.derivatives._differences import Differences, difference
-from contact_sim.derivatives._soft_laws import fill_sap_rules
 from contact_sim.solvers import _springs as springs
 from contact_sim.solvers._jit import entry
 from contact_sim.solvers._soft_newton import fill_impulse, linear_law
@@ -59,7 +59,7 @@ def fill_law_impulses(numbers, indices, layout, kind, undamped, velocity, out):
         out[:n] = work.force[:n]
         return
     if kind == 2:
-        fill_impulse(rows, fill_sap_rules(data, rows, n), u, out)
+        fill_impulse(rows, fill_rules(data, rows), u, out)
         return
     scratch, start = matrix(data, f.LAW_VECTORS), vector(data, f.ROW_START)
     R, v_hat, nc = scratch[0][:n], scratch[1][:n], rows.friction.shape[0]

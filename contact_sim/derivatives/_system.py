@@ -331,51 +331,13 @@ def scale_rows(W, right):
 
 
 @kernel
-def eliminate_scaled(A, B):
-    """Overwrite B (n, m) with A⁻¹ B and A with its elimination; return the smallest pivot."""
-    n, m = B.shape
-    smallest = 1.0
-    for k in range(n):
-        pivot = k
-        for i in range(k + 1, n):
-            if abs(A[i, k]) > abs(A[pivot, k]):
-                pivot = i
-        smallest = min(smallest, abs(A[pivot, k]))
-        if smallest < PIVOT:
-            return smallest
-        if pivot != k:
-            for j in range(k, n):
-                A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
-            for j in range(m):
-                B[k, j], B[pivot, j] = B[pivot, j], B[k, j]
-        inverse = 1.0 / A[k, k]
-        for i in range(k + 1, n):
-            factor = A[i, k] * inverse
-            if factor != 0.0:
-                for j in range(k + 1, n):
-                    A[i, j] -= factor * A[k, j]
-                for j in range(m):
-                    B[i, j] -= factor * B[k, j]
-    for k in range(n - 1, -1, -1):
-        inverse = 1.0 / A[k, k]
-        for j in range(m):
-            B[k, j] *= inverse
-        for i in range(k):
-            factor = A[i, k]
-            if factor != 0.0:
-                for j in range(m):
-                    B[i, j] -= factor * B[k, j]
-    return smallest
-
-
-@kernel
 def solve_rows(linear):
     """Solve for dλ of all inputs; where the system is singular, note so and leave it."""
     counts = integers(linear, d.D_COUNTS)
     n, m = counts[d.ROWS], matrix(linear, d.D_FREE).shape[1]
     W = square(linear, d.D_SYSTEM, n)
     right = front(linear, d.D_IMPULSE, n, m)
-    counts[d.SINGULAR] = 1 if eliminate_scaled(W, right) < PIVOT else 0
+    counts[d.SINGULAR] = 1 if eliminate_right_sides(W, right, PIVOT) == 0.0 else 0
 
 
 # --- redundant contacts: complete pivoting, then the solution of least norm

@@ -24,19 +24,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 
 from contact_sim._command_line import ros_help
-from contact_sim.errors import InvalidInput, shortened
+from contact_sim.errors import InvalidInput
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.ros._executor import quickest_executor
-from contact_sim.ros._processes import Interruption, leave, ros_arguments
+from contact_sim.ros._processes import leave, ros_arguments
 from contact_sim.ros.controllers import ControllerNode
-from contact_sim.ros.simulation_node import START_ERRORS, CallbackThread, SimulationNode
+from contact_sim.ros.simulation_node import CallbackThread, SimulationNode, exit_code
 
 DIRECT = 'joint_commands', 'controller/commands', 'joint_trajectory', 'lockstep_ack'
 """Ends of the topics that the simulation takes at once. The others wait for the end of a step, for
@@ -328,24 +327,17 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run a simulation and controllers until interrupted; return 1 where that cannot be."""
     words = list(sys.argv[1:] if args is None else args)
     places = words[: words.index('--ros-args')] if '--ros-args' in words else words
-    with Interruption(NAME) as interruption:
-        try:
-            controllers = [controller_class(place) for place in places]
-            if not controllers:
-                raise InvalidInput('name at least one controller, package.module:Class')
-            rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
-            with Composition(*controllers) as composition, compiling_meanwhile():
-                composition.run(lambda: rclpy.ok() and not interruption.requested)
-            reason = composition.simulation.loop.tally.recording
-        except (KeyboardInterrupt, ExternalShutdownException):
-            reason = ''
-        except START_ERRORS as error:
-            reason = shortened(error)
-        finally:
-            rclpy.try_shutdown()
-    if reason:
-        print(f'{NAME}: {reason}', file=sys.stderr)
-    return 1 if reason else 0
+
+    def simulate(keep_running: Callable[[], bool]) -> str:
+        controllers = [controller_class(place) for place in places]
+        if not controllers:
+            raise InvalidInput('name at least one controller, package.module:Class')
+        rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
+        with Composition(*controllers) as composition, compiling_meanwhile():
+            composition.run(keep_running)
+        return composition.simulation.loop.tally.recording
+
+    return exit_code(NAME, simulate)
 
 
 def executable() -> None:

@@ -634,18 +634,26 @@ def main(args: list[str] | None = None) -> int:
     if problem := too_small(OF_NODE, 'the node'):
         print(f'{NAME}: {problem}', file=sys.stderr)
         return 1
-    with Interruption(NAME) as interruption:
 
-        def keep_running() -> bool:
-            return rclpy.ok() and not interruption.requested
+    def simulate(keep_running: Callable[[], bool]) -> str:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+        with compiling_while(keep_running):
+            node = SimulationNode()
+        with compiling_meanwhile():
+            run(node, keep_running)
+        return node.loop.tally.recording  # why recording ended early
 
+    return exit_code(NAME, simulate)
+
+
+def exit_code(name: str, simulate: Callable[[Callable[[], bool]], str]) -> int:
+    """Return 0, or 1 with one line of the reason that `simulate` returned, or why it failed.
+
+    `simulate` is given a function that says whether to go on.
+    """
+    with Interruption(name) as interruption:
         try:
-            rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-            with compiling_while(keep_running):
-                node = SimulationNode()
-            with compiling_meanwhile():
-                run(node, keep_running)
-            reason = node.loop.tally.recording  # why recording ended early
+            reason = simulate(lambda: rclpy.ok() and not interruption.requested)
         except (KeyboardInterrupt, ExternalShutdownException):  # before it has begun
             reason = ''
         except START_ERRORS as error:
@@ -653,7 +661,7 @@ def main(args: list[str] | None = None) -> int:
         finally:
             rclpy.try_shutdown()
     if reason:
-        print(f'{NAME}: {reason}', file=sys.stderr)
+        print(f'{name}: {reason}', file=sys.stderr)
     return 1 if reason else 0
 
 

@@ -117,17 +117,23 @@ def eliminate(A, b, m):
 
 
 @kernel
-def eliminate_right_sides(A, B):
-    """Overwrite `B` (n, m) with A⁻¹ B, and `A` (n, n); return False where A is singular."""
+def eliminate_right_sides(A, B, least=0.0):
+    """Overwrite `B` (n, m) with A⁻¹ B, and `A` (n, n); return the size of the smallest pivot.
+
+    Where a pivot is not above `least`, A counts as singular: elimination ends, 0 is returned.
+    """
     n, m = B.shape
+    smallest = np.inf
     for k in range(n):
         # row of the largest entry in column k
         pivot = k
         for i in range(k + 1, n):
             if abs(A[i, k]) > abs(A[pivot, k]):
                 pivot = i
-        if A[pivot, k] == 0.0:
-            return False
+        size = abs(A[pivot, k])
+        if not size > least:
+            return 0.0
+        smallest = min(smallest, size)
         if pivot != k:
             for j in range(k, n):
                 A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
@@ -151,7 +157,7 @@ def eliminate_right_sides(A, B):
             if factor != 0.0:
                 for j in range(m):
                     B[i, j] -= factor * B[k, j]
-    return True
+    return smallest
 
 
 @kernel
@@ -367,7 +373,7 @@ def solve_qp(H, g, C, lower, upper, tolerance):
     factor, inverse, y = np.zeros((n, n)), np.eye(n), np.empty(n)
     # y = L⁻¹ x turns the problem into that of the nearest point
     cholesky(H, 0.0, factor)
-    finite = eliminate_right_sides(factor, inverse)
+    finite = eliminate_right_sides(factor, inverse) > 0.0
     for i in range(n):
         y[i] = -dot(inverse[i], g)
         finite &= np.isfinite(y[i])

@@ -41,6 +41,7 @@ from contact_sim.topics._messages import (
     Output,
     Sink,
     Step,
+    encoder,
     flags,
     header,
     transform,
@@ -266,9 +267,11 @@ class SensorSet:
 
     def measured(self, kind: str, report: Report) -> Any:
         """Return what a sensor, a field of RobotSensors, measures after a step."""
-        if kind in self._ideal:
-            return self.true(kind, report)
-        return self._once(kind, False, report)
+        return self._once(kind, self.is_exact(kind), report)
+
+    def is_exact(self, kind: str) -> bool:
+        """Return whether a sensor measures the exact values."""
+        return kind in self._ideal
 
     def true(self, kind: str, report: Report) -> Any:
         """Return the exact values of a sensor."""
@@ -339,6 +342,8 @@ class RobotTopics:
         self._alias = base_alias(part, settings)
         self._messages = SensorMessages(part, settings)
         self._in_force: list[Any] = []
+        self._step: Step | None = None
+        self._encoded: dict[tuple[str, bool], list[bytes]] = {}
         seed = settings[''].seed + SEEDS * part.number
 
         def frame_of(frame: str) -> str:
@@ -367,7 +372,7 @@ class RobotTopics:
         self._seeing.configure(settings, settings[''].seed + SEEDS * self.part.number)
         chosen = [settings[prefix] for prefix in SETTINGS] + [settings[''].seed]
         if chosen != self._in_force:
-            self._in_force = chosen
+            self._in_force, self._step = chosen, None
             self._set = SensorSet(self.part, settings)
             imu = self._set.sensors.imu
             exact = replace(imu, noise=EXACT, sensing=ImuSensing())
@@ -444,12 +449,19 @@ class RobotTopics:
         topics = [SENSORS[kind]._replace(name=name) for name in names]
         topics = [self._own(ground_truth(topic) if true else topic) for topic in topics]
         fill: Callable[..., list[Message]] = getattr(self._messages, kind)
+        encode = encoder(SENSORS[kind].type.replace('/msg/', '/'))
 
-        def content(step: Step) -> list[Message]:
-            values = (self._set.true if true else self._set.measured)(kind, self.report)
-            if kind == 'imu':
-                return fill(step.stamp, values, self._covariances[true])
-            return fill(step.stamp, values)
+        def content(step: Step) -> list[bytes]:
+            exact = true or self._set.is_exact(kind)
+            if step is not self._step:
+                self._step, self._encoded = step, {}
+            encoded = self._encoded.get((kind, exact))
+            if encoded is None:  # else the topic of the exact values has the same messages
+                values = (self._set.true if exact else self._set.measured)(kind, self.report)
+                more = [self._covariances[exact]] if kind == 'imu' else []
+                encoded = [encode(message) for message in fill(step.stamp, values, *more)]
+                self._encoded[kind, exact] = encoded
+            return encoded
 
         return Output(sink, topics, content)
 
