@@ -21,6 +21,7 @@ from __future__ import annotations
 import _thread
 import ctypes
 import fcntl
+import gc
 import hashlib
 import os
 import re
@@ -30,7 +31,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache, cached_property, partial, update_wrapper
+from functools import cache, cached_property, partial, partialmethod, update_wrapper
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ from numba.core.ccallback import CFunc
 from numba.core.cgutils import ir
 from numba.core.codegen import JITCodeLibrary, ll
 from numba.core.compiler import Compiler
+from numba.core.targetconfig import ConfigStack
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
@@ -105,8 +107,74 @@ class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
         """Do nothing: the environment belongs to machine code."""
 
 
-class LinkedCompiler(Compiler):  # type: ignore[misc]
-    """numba's compiler with a `LinkedLibrary`."""
+# Inference of types. numba tries every known implementation of an operation for the same types
+# again and again, and collects garbage meanwhile, of which nothing can be freed yet.
+
+
+class _Answers:
+    """What numba found out about calls of its own functions, while the outermost kernel compiles.
+
+    `depth` counts the functions that are being compiled, one within the other; numba compiles in
+    one thread at a time.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.known: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+        self._ask: Any = None
+        self._collected = False
+
+    def begin(self) -> None:
+        """Remember answers from now on, and leave garbage where it is."""
+        self.depth += 1
+        if self.depth == 1:
+            self._ask = types.BaseFunction.get_call_type
+            types.BaseFunction.get_call_type = partialmethod(_answer, self)
+            self._collected = gc.isenabled()
+            gc.disable()
+
+    def end(self) -> None:
+        """Forget them after the outermost function."""
+        self.depth -= 1
+        if self.depth == 0:
+            types.BaseFunction.get_call_type = self._ask
+            self.known.clear()
+            if self._collected:
+                gc.enable()
+
+    def of(self, function: Any, context: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a call of a function with these types."""
+        if kws:
+            return self._ask(function, context, args, kws)
+        key = id(function), context, tuple(args), ConfigStack.top_or_none()
+        answer, _ = self.known.get(key, (None, None))
+        if answer is None:
+            answer = self._ask(function, context, args, kws)
+            self.known[key] = answer, function  # which keeps its id
+        return answer
+
+
+def _answer(function: Any, answers: _Answers, context: Any, args: Any, kws: Any) -> Any:
+    return answers.of(function, context, args, kws)
+
+
+ANSWERS = _Answers()
+
+
+class QuickCompiler(Compiler):  # type: ignore[misc]
+    """numba's compiler that asks once for each operation."""
+
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        """Return the compiled function."""
+        ANSWERS.begin()
+        try:
+            return super().compile_extra(function)
+        finally:
+            ANSWERS.end()
+
+
+class LinkedCompiler(QuickCompiler):
+    """The same with a `LinkedLibrary`."""
 
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
         library = LinkedLibrary(targetctx.codegen(), f'linked{next(_number)}')
@@ -551,7 +619,7 @@ class Pointer:
     @cached_property
     def _callback(self) -> Any:
         arguments, result = sigutils.normalize_signature(self._signature)
-        made = CFunc(self._function, (arguments, result), {}, OPTIONS)
+        made = CFunc(self._function, (arguments, result), {}, OPTIONS, QuickCompiler)
         made._cache = KernelCache(self._function)
         made.compile()
         return made
@@ -650,6 +718,7 @@ def _module(function: Callable[..., Any]) -> str:
 
 def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
     """Return the function compiled for calls from Python."""
-    made = numba.njit(nogil=nogil, no_cfunc_wrapper=True, **OPTIONS)(function)
+    options = {'nogil': nogil, 'no_cfunc_wrapper': True, **OPTIONS}
+    made = numba.njit(pipeline_class=QuickCompiler, **options)(function)
     made._cache = KernelCache(function)
     return made

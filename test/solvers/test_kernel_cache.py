@@ -1,10 +1,13 @@
 """Compiled kernels on disk: who compiles, who waits, and what an interruption leaves."""
 
 import fcntl
+import gc
 import threading
 import time
+from contextlib import suppress
 
 import numba
+import numpy as np
 import pytest
 
 from contact_sim.solvers import _jit
@@ -64,3 +67,50 @@ def test_a_folder_that_cannot_be_written_is_said(cached, tmp_path):
     (tmp_path / 'kernels').write_text('no folder')
     with pytest.warns(RuntimeWarning, match='NUMBA_CACHE_DIR'):
         assert cached()(1.5) == 3.0
+
+
+def polynomial(x):
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k] * x[k] + 2 * x[k]
+    return total
+
+
+def wrong(x):
+    return x.no_such_part
+
+
+def test_the_answers_of_numba_are_asked_for_once(monkeypatch):
+    asked, x = [], np.array([0.5, -1.5])
+    assert numba.njit(polynomial)(x) == polynomial(x)
+
+    def ask(function, context, args, kws):
+        answer = get_call_type(function, context, args, kws)
+        if answer is not None:
+            asked.append((function, tuple(args)))
+        return answer
+
+    get_call_type = numba.types.BaseFunction.get_call_type
+    monkeypatch.setattr(numba.types.BaseFunction, 'get_call_type', ask)
+    compiled = numba.njit(pipeline_class=_jit.QuickCompiler)(polynomial)
+    assert compiled(x) == polynomial(x) == 0.5
+    assert asked
+    assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize('collects', [True, False])
+@pytest.mark.parametrize('function', [polynomial, wrong])
+def test_a_compilation_leaves_numba_and_the_garbage_collector_alone(function, collects):
+    before = numba.types.BaseFunction.get_call_type
+    compiled = numba.njit(pipeline_class=_jit.QuickCompiler)(function)
+    enabled = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        with suppress(numba.TypingError):
+            compiled(np.ones(2))
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if enabled else gc.disable)()
+    assert numba.types.BaseFunction.get_call_type is before
+    assert _jit.ANSWERS.depth == 0
+    assert not _jit.ANSWERS.known
