@@ -90,7 +90,8 @@ setup(
         # python -m contact_sim.verdict, campaigns
         'verdict': ['joblib>=1.4', 'pyarrow>=15.0', 'cma>=3.3', 'matplotlib>=3.6'],
         'policy': ['onnxruntime>=1.17'],  # controllers that others trained
-        'torch': ['torch>=2.1'],  # those of them that are TorchScript
+        'torch': ['torch>=2.1'],  # those of them that are TorchScript; gradients
+        'jax': ['jax>=0.4.34'],  # gradients
         'gym': ['gymnasium>=1.0'],
         'judge': ['rosbags>=0.11'],  # python -m contact_sim.judge run.mcap
         'docs': [

@@ -143,8 +143,8 @@ def linearised_run(sim: Any, efforts: ArrayLike, parameters: Sequence[str] = ())
         v.append(sim.v)
     rows = 2 * sim.robot.nv
     return LinearisedRun(
-        np.array(q), np.array(v), np.array(A).reshape(-1, rows, rows),
-        np.array(B).reshape(-1, rows, sim.robot.n_joints),
+        np.array(q), np.array(v), np.array(A).reshape(len(A), rows, rows),
+        np.array(B).reshape(len(B), rows, sim.robot.n_joints),
         {name: np.array(columns) for name, columns in C.items()}, tuple(kinks),
     )  # fmt: skip
 

@@ -78,3 +78,11 @@ def test_derivatives_of_many_worlds_are_those_of_each() -> None:
         own = sim.derivatives(efforts[i])
         assert np.array_equal(found.state[i], own.state_matrix)
         assert np.array_equal(found.input[i], own.input_matrix)
+
+
+def test_a_run_of_a_body_without_motors_is_linearised() -> None:
+    robot = contact_sim.load_robot('sliding_brick')
+    sim = contact_sim.Simulator(robot, contact_model='ncp')
+    run = linearised_run(sim, np.zeros((3, 0)))
+    assert run.input.shape == (3, 2 * robot.nv, 0)
+    assert run.adjoint(np.zeros((4, 2 * robot.nv))).effort.shape == (3, 0)

@@ -23,6 +23,8 @@ from markdown_pages import ROOT, blocks, pages
 
 PAGES = pages()
 FIXTURES = {'trial', 'tmp_path'}
+EXTRAS = {'mjcf': ('mjcf', 'mujoco'), 'torch': ('torch', 'torch'), 'jax': ('jax', 'jax')}
+"""Extra and package that the Python of a page needs, by its name."""
 NOT_RUN = 5
 """Largest number of blocks that are not run."""
 
@@ -64,8 +66,9 @@ def run(block, names):
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, request):
-    if page.name == 'mjcf.md':
-        pytest.importorskip('mujoco', reason='MuJoCo is not installed (extra `mjcf`)')
+    if page.stem in EXTRAS:
+        extra, package = EXTRAS[page.stem]
+        pytest.importorskip(package, reason=f'the extra {extra} is not installed')
     monkeypatch.chdir(tmp_path)
     names = {}
     for block in blocks(page):
