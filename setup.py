@@ -92,6 +92,7 @@ setup(
         'policy': ['onnxruntime>=1.17'],  # controllers that others trained
         'torch': ['torch>=2.1'],  # those of them that are TorchScript; gradients
         'jax': ['jax>=0.4.34'],  # gradients
+        'optimal': ['crocoddyl>=3.2'],  # examples/jump.py
         'gym': ['gymnasium>=1.0'],
         'judge': ['rosbags>=0.11'],  # python -m contact_sim.judge run.mcap
         'docs': [
