@@ -50,6 +50,8 @@ LEAST_NOISE = 1e-6
 """Finite differences of initial states stay above rounding."""
 STATE_STEP, PARAMETER_STEP = 0.1, 1e-3
 """Differences of initial states, over the noise, and of parameters, in numbers of the fit."""
+MANY = 20
+"""Coordinates of a state from which on derivatives of steps cost less than differences."""
 STATE_ITERATIONS = 5
 NOISE_ROUNDS = 2
 OFF_BOUNDS = 0.3
@@ -300,6 +302,7 @@ class _Problem:
         self._offsets = np.zeros((len(data.first), 2 * data.v.shape[2]))
         self._last: tuple[bytes, Array, list[Array]] | None = None
         self._made: tuple[Setup, Worlds] | None = None
+        self._has_derivatives = 2 * data.v.shape[2] >= MANY
 
     @property
     def freedom(self) -> int:
@@ -311,8 +314,18 @@ class _Problem:
         values = [one.value(number) for one, number in zip(self.parameters, z, strict=True)]
         return changed(self.setup, self.parameters, values)
 
-    def simulated(self, setup: Setup, offsets: Array, segments: NDArray[np.int64]) -> Array:
-        """Return residuals (N, (m + 1) 2 nv) of N simulations, from offset initial states."""
+    def simulated(
+        self,
+        setup: Setup,
+        offsets: Array,
+        segments: NDArray[np.int64],
+        slopes: Array | None = None,
+    ) -> Array:
+        """Return residuals (N, (m + 1) 2 nv) of N simulations, from offset initial states.
+
+        `slopes` (N, m + 1, 2, nv, 2 nv), if given, is filled with their derivatives with respect
+        to the offsets: products of the derivatives of the steps.
+        """
         data, model = self.data, self.model
         n, samples, nv = len(segments), data.q.shape[1], data.v.shape[2]
         size_q, size_v = self.noise
@@ -324,11 +337,17 @@ class _Problem:
         worlds = self._worlds_of(setup, n)
         worlds.reset(q, v)
         scale, residuals = setup.effort_scale(), np.empty((n, samples, 2, nv))
+        moved = None if slopes is None else self._moved_starts(offsets, segments)
         for k in range(samples):
             if k:
                 steps = data.first[segments] + k - 1
-                effort = delayed(data.effort, steps, setup.delay / data.spacing)
-                worlds.step(scale * effort, data.substeps)
+                effort = scale * delayed(data.effort, steps, setup.delay / data.spacing)
+                if moved is None:
+                    worlds.step(effort, data.substeps)
+                else:
+                    for _ in range(data.substeps):
+                        moved = np.asarray(worlds.derivatives(effort).state @ moved)
+                        worlds.step(effort)
             now, speed = worlds.q, worlds.v
             if model.nq == model.nv:
                 residuals[:, k, 0] = (now - data.q[segments, k]) / size_q
@@ -336,8 +355,46 @@ class _Problem:
                 for i, s in enumerate(segments):
                     residuals[i, k, 0] = pin.difference(model, data.q[s, k], now[i]) / size_q
             residuals[:, k, 1] = (speed - data.v[segments, k]) / size_v
+            if slopes is not None and moved is not None:
+                for i, s in enumerate(segments):
+                    turned = pin.dDifference(model, data.q[s, k], now[i], pin.ARG1)
+                    slopes[i, k, 0] = turned @ moved[i, :nv] / size_q[:, np.newaxis]
+                slopes[:, k, 1] = moved[:, nv:] / size_v[:, np.newaxis]
         residuals[~worlds.running] = FAR
+        if slopes is not None:
+            slopes[~worlds.running] = 0.0
         return np.nan_to_num(residuals, nan=FAR).clip(-1e6, 1e6).reshape(n, -1)
+
+    def _moved_starts(self, offsets: Array, segments: NDArray[np.int64]) -> Array:
+        """Return how (q, v) at the start move with the offsets, shape (N, 2 nv, 2 nv)."""
+        data, nv = self.data, self.data.v.shape[2]
+        size_q, size_v = self.noise
+        moved = np.zeros((len(segments), 2 * nv, 2 * nv))
+        moved[:, nv:, nv:] = np.diag(size_v)
+        for i, (s, offset) in enumerate(zip(segments, offsets, strict=True)):
+            way = offset[:nv] * size_q
+            turned = pin.dIntegrate(self.model, data.q[s, 0], way, pin.ARG1)
+            moved[i, :nv, :nv] = turned * size_q
+        return moved
+
+    def _linearised(self, setup: Setup, offsets: Array) -> tuple[Array, Array]:
+        """Return residuals (S, rows) and their derivatives (S, rows, 2 nv) with the offsets.
+
+        They come from the derivatives of steps; by differences where a simulation has none.
+        """
+        s, nx = offsets.shape
+        everywhere = np.arange(s)
+        if self._has_derivatives:
+            slopes = np.zeros((s, self.data.q.shape[1], 2, nx // 2, nx))
+            try:
+                rows = self.simulated(setup, offsets, everywhere, slopes)
+            except InvalidInput:  # a law, joint or step that they do not know
+                self._has_derivatives = False
+            else:
+                return rows, slopes.reshape(s, -1, nx)
+        several = np.concatenate([offsets, *(offsets + STATE_STEP * row for row in np.eye(nx))])
+        found = self.simulated(setup, several, np.tile(everywhere, nx + 1)).reshape(nx + 1, s, -1)
+        return found[0], np.moveaxis(found[1:] - found[0], 0, -1) / STATE_STEP
 
     def _worlds_of(self, setup: Setup, n: int) -> Worlds:
         """Return n worlds; the last ones are used again while setup and number are the same."""
@@ -360,17 +417,15 @@ class _Problem:
         everywhere = np.arange(s)
         for _ in range(STATE_ITERATIONS):
             trial = best + step
-            offsets = np.concatenate([trial, *(trial + STATE_STEP * row for row in np.eye(nx))])
-            rows = self.simulated(setup, offsets, np.tile(everywhere, nx + 1))
-            rows = rows.reshape(nx + 1, s, -1)
+            rows, slopes = self._linearised(setup, trial)
             if not kept.size:
-                kept = rows[0].copy()
-            now = np.sum(rows[0] ** 2, axis=1)
+                kept = rows.copy()
+            now = np.sum(rows**2, axis=1)
             gain = np.where(np.isfinite(cost), cost - now, np.inf)
             for i in everywhere:
                 if now[i] < cost[i]:
-                    best[i], cost[i], kept[i] = trial[i], now[i], rows[0, i]
-                    matrices[i] = (rows[1:, i] - rows[0, i]).T / STATE_STEP
+                    best[i], cost[i], kept[i] = trial[i], now[i], rows[i]
+                    matrices[i] = slopes[i]
                     step[i] = -np.linalg.lstsq(matrices[i], kept[i], rcond=None)[0]
                 else:
                     step[i] *= 0.25

@@ -7,9 +7,19 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from contact_sim import Compliant, InvalidInput, Simulator, UnknownName, load_robot, loose_ball
-from contact_sim.identify import Setup, identify
+from contact_sim import (
+    Compliant,
+    InvalidInput,
+    Simulator,
+    UnknownName,
+    Worlds,
+    load_robot,
+    loose_ball,
+    loose_box,
+)
+from contact_sim.identify import Setup, _fit, identify
 from contact_sim.identify.__main__ import main, parser, read
+from contact_sim.identify._parameters import parameter_of
 from contact_sim.judge import Steps
 
 TIME_STEP = 2e-3
@@ -261,3 +271,61 @@ def test_the_command_knows_models_in_any_case_and_its_help_has_examples(capsys):
         main(['--help'])
     assert ended.value.code == 0
     assert 'examples:\n  python -m contact_sim.identify run.mcap' in capsys.readouterr().out
+
+
+# --------------------------------------------------------------- derivatives of initial states
+
+
+def problem_of(setup, log, noise, segment=0.02):
+    data = _fit._Data.of(setup, log, segment, 2, TIME_STEP / 2.0)  # two steps between samples
+    fitted = [parameter_of('friction', setup)]
+    sizes = tuple(np.full(setup.robot.nv, size) for size in noise)
+    return _fit._Problem(setup, fitted, data, sizes, 1)
+
+
+@pytest.mark.parametrize(
+    ('law', 'body'), [('ncp', loose_ball(0.1, 1.0)), ('todorov', loose_box((0.2, 0.1, 0.1), 1.0))]
+)
+def test_derivatives_of_initial_states_equal_differences(law, body, monkeypatch):
+    setup = Setup(body, law, friction=0.3)
+    q = Simulator(setup.robot, law).standing_configuration()
+    q[2] -= 1e-4
+    v = np.array([0.8, 0.3, 0.0, 0.0, 0.0, 1.5])
+    problem = problem_of(setup, log_of(setup, q, v, np.zeros((30, 0))), (1e-7, 1e-6))
+    offsets = np.random.default_rng(3).normal(size=(2, 12))
+    monkeypatch.setattr(problem, '_has_derivatives', True)
+    rows, slopes = problem._linearised(setup, offsets)
+    assert problem._has_derivatives
+    monkeypatch.setattr(problem, '_has_derivatives', False)
+    same, differences = problem._linearised(setup, offsets)
+    assert rows == pytest.approx(same, abs=1e-4)  # other numbers of worlds: other last digits
+    assert slopes == pytest.approx(differences, abs=1e-3 * np.abs(differences).max())
+
+
+def test_steps_without_derivatives_are_differenced():
+    setup = Setup(
+        loose_box((0.2, 0.1, 0.1), 1.0), Compliant(friction_law='anchored'), friction=0.3
+    )
+    q = Simulator(setup.robot).standing_configuration()
+    problem = problem_of(setup, log_of(setup, q, np.zeros(6), np.zeros((30, 0))), NOISE)
+    problem._has_derivatives = True
+    _, slopes = problem._linearised(setup, np.zeros((2, 12)))
+    assert np.isfinite(slopes).all()
+
+
+def test_a_robot_of_many_joints_is_identified_by_derivatives(monkeypatch):
+    robot = load_robot('quadruped')
+    setup = Setup(robot, 'todorov', friction=0.4)
+    q = Simulator(robot, 'todorov').standing_configuration()
+    v = np.zeros(robot.nv)
+    v[:2] = 0.8, 0.3
+    effort = np.random.default_rng(5).normal(scale=3.0, size=(60, robot.n_joints))
+    log = log_of(setup, q, v, effort, (1e-5, 1e-4))
+    asked = []
+    derivatives = Worlds.derivatives
+    monkeypatch.setattr(
+        Worlds, 'derivatives', lambda *given: asked.append(None) or derivatives(*given)
+    )
+    found = quick(replace(setup, friction=0.7), log, ['friction'], noise=(1e-5, 1e-4))
+    assert asked
+    assert found['friction'].value == pytest.approx(0.4, abs=0.01)
