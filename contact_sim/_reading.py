@@ -364,6 +364,22 @@ def yaml_value(path: str | Path) -> Any:
     """
     import yaml
 
+    loader = _yaml_loader(path)
+    text = file_text(path, 1.0 / 64.0)
+    with reading(path):
+        try:
+            return yaml.load(text, loader)
+        except Unreadable:
+            raise
+        except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, TypeError,
+                AttributeError) as error:  # fmt: skip
+            raise Unreadable(f'{path}: no YAML: {error}') from error
+
+
+def _yaml_loader(path: str | Path) -> Any:
+    """Return a class that loads the YAML of a file from now on, within the limits."""
+    import yaml
+
     most = limits()
     end = time.monotonic() + most.seconds
 
@@ -412,15 +428,7 @@ def yaml_value(path: str | Path) -> Any:
 
     for tag in ('int', 'float'):
         Loader.add_constructor(f'tag:yaml.org,2002:{tag}', Loader.construct_number)
-    text = file_text(path, 1.0 / 64.0)
-    with reading(path):
-        try:
-            return yaml.load(text, Loader)
-        except Unreadable:
-            raise
-        except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, TypeError,
-                AttributeError) as error:  # fmt: skip
-            raise Unreadable(f'{path}: no YAML: {error}') from error
+    return Loader
 
 
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)

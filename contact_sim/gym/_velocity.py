@@ -270,19 +270,23 @@ class VelocityWorlds:
         self._standing_height = float(self.robot.reference_configuration()[2])
         self._lowest = number_within('height_limit', height_limit, 1.0) * self._standing_height
         self._threads = threads
+        self._make_observation()
+        self._groups = [np.arange(k, self.n, len(self.models)) for k in range(len(self.models))]
+        self._worlds: list[Worlds] = []
+        self._ground = [self._terrains[0]] * self.n
+        self._make_arrays()
+
+    def _make_observation(self) -> None:
+        """Make what observes the worlds, and the noise of each number."""
         self.pose = self.robot.joint_positions(self.robot.reference_configuration())
         self._observation, self.observation_bound, _ = layout_observation(
-            layout, self.robot, self.pose
+            self.layout, self.robot, self.pose
         )
         self.observation_size = self._observation.size
         self._noise = np.concatenate([
             np.full(part.size, NOISE.get(part.name, 0.0)) * part.scale
             for part in self._observation.parts
         ])  # fmt: skip
-        self._groups = [np.arange(k, self.n, len(self.models)) for k in range(len(self.models))]
-        self._worlds: list[Worlds] = []
-        self._ground = [self._terrains[0]] * self.n
-        self._make_arrays()
 
     def _make_arrays(self) -> None:
         """Make the arrays with a row for each world."""

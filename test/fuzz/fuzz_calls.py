@@ -109,7 +109,9 @@ def exported() -> list[Any]:
     ]
     for page in sorted((*DOCS.rglob('*.md'), README)):
         for room, names in IMPORT.findall(page.read_text(encoding='utf-8')):
-            places += [(room, name.split(' as ')[0].strip()) for name in names.split(',')]
+            with suppress(ImportError):  # PyTorch or JAX is not installed
+                importlib.import_module(room)
+                places += [(room, name.split(' as ')[0].strip()) for name in names.split(',')]
     found = (getattr(importlib.import_module(room), name) for room, name in places)
     items = {id(item): item for item in found if inspect.isclass(item) or inspect.isfunction(item)}
     return sorted(items.values(), key=lambda item: (item.__name__, item.__module__))
