@@ -10,7 +10,7 @@ the latter along unit quaternions, which is where a state can move.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,46 @@ PARAMETERS = ('friction', 'restitution', 'time_step')
 """Attributes of a `Simulator` that are parameters of a run."""
 
 
+def checked_arguments(
+    sim: Any, state: tuple[Any, Any, Any], parameters: Any, convert: Callable[[Any], Any]
+) -> tuple[tuple[str, ...], list[Any]]:
+    """Return the names of parameters, and q, v, efforts and their values as arrays.
+
+    Args:
+        sim: a `Simulator`.
+        state: q, v and efforts.
+        parameters: by name; None for none.
+        convert: makes an array of the library.
+
+    Raises:
+        InvalidInput: no simulation, what is no array, other shapes.
+        UnknownName: a parameter that is not one of PARAMETERS.
+    """
+    if not hasattr(sim, 'derivatives'):
+        raise InvalidInput(f'sim = {shown(sim)}: expected a Simulator')
+    given = {} if parameters is None else parameters
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f'parameters = {shown(parameters)}: expected values by name')
+    for name in given:
+        known_name('parameter', name, PARAMETERS)
+    arrays = []
+    for name, value in zip(('q', 'v', 'efforts', *given), (*state, *given.values()), strict=True):
+        try:
+            arrays.append(convert(value))
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise InvalidInput(f'{name} = {shown(value)}: expected an array of numbers') from error
+    robot, shapes = sim.robot, [tuple(array.shape) for array in arrays]
+    for name, shape, n in zip('qv', shapes, (robot.nq, robot.nv), strict=False):
+        if shape != (n,):
+            raise InvalidInput(f'{name}: shape {shape}, expected ({n},)')
+    if len(shapes[2]) != 2 or shapes[2][1] != robot.n_joints:
+        raise InvalidInput(f'efforts: shape {shapes[2]}, expected (T, {robot.n_joints})')
+    for name, shape in zip(given, shapes[3:], strict=True):
+        if len(shape) > (0 if name == 'time_step' else 1):
+            raise InvalidInput(f'{name}: shape {shape}, expected one number')
+    return tuple(given), arrays
+
+
 def linearised_from(
     sim: Any, q: ArrayLike, v: ArrayLike, efforts: ArrayLike, parameters: Mapping[str, ArrayLike]
 ) -> LinearisedRun:
@@ -34,13 +74,8 @@ def linearised_from(
     The simulation is afterwards as before.
 
     Raises:
-        InvalidInput: `linearised_run` refuses it; wrong shapes; a value that `sim` refuses.
-        UnknownName: a parameter that is not one of PARAMETERS.
+        InvalidInput: `linearised_run` refuses it; a value that `sim` refuses.
     """
-    if not hasattr(sim, 'derivatives'):
-        raise InvalidInput(f'sim = {shown(sim)}: expected a Simulator')
-    for name in parameters:
-        known_name('parameter', name, PARAMETERS)
     before = sim.snapshot()
     try:
         for name, value in parameters.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contact_sim.derivatives._autodiff import StateGradients, linearised_from
+from contact_sim.derivatives._autodiff import StateGradients, checked_arguments, linearised_from
 
 try:
     import jax
@@ -39,13 +39,12 @@ def rollout(
             left out: those of `sim`.
 
     Raises:
-        InvalidInput: wrong shapes, values that are not finite, a simulation without derivatives;
-            inside of a compiled function it is the reason of JAX's own error.
+        InvalidInput: wrong shapes. Values that are not finite and a simulation without derivatives
+            are the reason of JAX's own error.
         UnknownName: another parameter.
     """
-    given = dict(parameters or {})
-    arrays = tuple(map(jnp.asarray, (q, v, efforts, *given.values())))
-    configurations, velocities = _run(sim, tuple(given), *arrays)
+    names, arrays = checked_arguments(sim, (q, v, efforts), parameters, jnp.asarray)
+    configurations, velocities = _run(sim, names, *arrays)
     return configurations, velocities
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from contact_sim.derivatives._autodiff import StateGradients, linearised_from
+from contact_sim.derivatives._autodiff import StateGradients, checked_arguments, linearised_from
 
 try:
     import torch
@@ -39,8 +39,8 @@ def rollout(
         InvalidInput: wrong shapes, values that are not finite, a simulation without derivatives.
         UnknownName: another parameter.
     """
-    given = dict(parameters or {})
-    configurations, velocities = _Run.apply(sim, tuple(given), q, v, efforts, *given.values())
+    names, tensors = checked_arguments(sim, (q, v, efforts), parameters, torch.as_tensor)
+    configurations, velocities = _Run.apply(sim, names, *tensors)
     return configurations, velocities
 
 

@@ -4,8 +4,14 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
-from contact_sim.derivatives._autodiff import StateGradients, linearised_from, tangent_map
+from contact_sim import InvalidInput, Simulator, load_robot
+from contact_sim.derivatives._autodiff import (
+    StateGradients,
+    checked_arguments,
+    linearised_from,
+    tangent_map,
+)
+from contact_sim.errors import ContactSimError
 
 STEPS = 6
 
@@ -90,16 +96,35 @@ def test_the_simulation_is_afterwards_as_before(sim):
     after = sim.snapshot()
     assert np.array_equal(before.buffer, after.buffer)
     assert np.array_equal(before.friction, after.friction)
-    with pytest.raises(InvalidInput, match='efforts'):
-        linearised_from(sim, *start(sim)[:2], np.zeros((3, 2)), {'friction': 0.7})
+    with pytest.raises(InvalidInput, match='friction'):
+        linearised_from(sim, *start(sim), {'time_step': 2e-3, 'friction': -1.0})
     assert np.array_equal(before.friction, sim.snapshot().friction)
 
 
-def test_what_is_no_parameter_of_a_run_is_refused(sim):
-    with pytest.raises(UnknownName, match='gravity'):
-        linearised_from(sim, *start(sim), {'gravity': 9.81})
-    with pytest.raises(InvalidInput, match='expected a Simulator'):
-        linearised_from('go1', *start(sim), {})
+@pytest.mark.parametrize(
+    ('changed', 'reason'),
+    [
+        ({'sim': 'go1'}, "sim = 'go1': expected a Simulator"),
+        ({'q': 'home'}, "q = 'home': expected an array"),
+        ({'q': np.zeros(3)}, r'q: shape \(3,\), expected \(19,\)'),
+        ({'v': np.zeros((18, 1))}, r'v: shape \(18, 1\), expected \(18,\)'),
+        ({'efforts': np.zeros(12)}, r'efforts: shape \(12,\), expected \(T, 12\)'),
+        ({'parameters': 5}, 'parameters = 5: expected values by name'),
+        ({'parameters': {'gravity': 9.81}}, "unknown parameter 'gravity'"),
+        ({'parameters': {'friction': 'a'}}, "friction = 'a': expected an array"),
+        ({'parameters': {'friction': np.zeros((2, 2))}}, 'friction: shape'),
+        ({'parameters': {'time_step': np.zeros(1)}}, 'time_step: shape'),
+    ],
+    ids=str,
+)
+def test_odd_arguments_are_refused(sim, changed, reason):
+    q, v, efforts = start(sim)
+    given = {'sim': sim, 'q': q, 'v': v, 'efforts': efforts, 'parameters': None} | changed
+    state = given['q'], given['v'], given['efforts']
+    with pytest.raises(ContactSimError, match=reason):
+        checked_arguments(
+            given['sim'], state, given['parameters'], lambda x: np.asarray(x, dtype=float)
+        )
 
 
 @pytest.mark.parametrize(
