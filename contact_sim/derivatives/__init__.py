@@ -4,10 +4,13 @@
 `linearised_run` takes many steps, with gradients backwards along them.
 """
 
-from contact_sim.derivatives._batch import WorldDerivatives
-from contact_sim.derivatives._kinks import Kink
-from contact_sim.derivatives._result import ParameterSensitivity, Sensitivity, StepDerivatives
-from contact_sim.derivatives._runs import Gradient, LinearisedRun, linearised_run
+from contact_sim.derivatives._result import (
+    Kink,
+    ParameterSensitivity,
+    Sensitivity,
+    StepDerivatives,
+)
+from contact_sim.derivatives._runs import Gradient, LinearisedRun, WorldDerivatives, linearised_run
 
 __all__ = [
     'Gradient',

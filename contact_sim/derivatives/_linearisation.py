@@ -13,6 +13,7 @@ from contact_sim.contact_models._base import TimeSteppingModel
 from contact_sim.contact_models._impact_sequence import SEQUENTIAL
 from contact_sim.contact_models._stages import DIRECT, READY
 from contact_sim.derivatives import _fields as d
+from contact_sim.derivatives._compiled import COMPILED
 from contact_sim.derivatives._differences import (
     OF_COMPLIANT,
     OF_SAP,
@@ -22,7 +23,6 @@ from contact_sim.derivatives._differences import (
     last_stage,
     wrench_slope,
 )
-from contact_sim.derivatives._linearise import COMPILED
 from contact_sim.derivatives._result import StepDerivatives
 from contact_sim.dynamics._integration import MOMENTUM
 from contact_sim.errors import InvalidInput

@@ -53,7 +53,7 @@ from contact_sim.step._workspace import Workspace, ground_indices
 from contact_sim.terrain import ScanGrid
 
 if TYPE_CHECKING:
-    from contact_sim.derivatives._batch import BatchLinearisation, WorldDerivatives
+    from contact_sim.derivatives._runs import BatchLinearisation, WorldDerivatives
 
 BatchController = Callable[[Array, Array, Array], ArrayLike]
 """(time (n,), q (n, nq), v (n, nv)) → joint efforts (n, n_joints) [N m]."""
@@ -485,7 +485,7 @@ class Worlds:
             InvalidInput: efforts of the wrong shape, worlds that have no derivatives, that have
                 stopped or are pushed.
         """
-        from contact_sim.derivatives._batch import BatchLinearisation, refuse_pushes
+        from contact_sim.derivatives._runs import BatchLinearisation, refuse_pushes
 
         command = per_world('effort', effort, self.n, self.robot.n_joints, least=-np.inf)
         refuse_pushes(self._field('wrench_body'))
