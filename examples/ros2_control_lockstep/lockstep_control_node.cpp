@@ -5,6 +5,10 @@
 // the simulation stands still until it is answered, so that read, update and write, which look at
 // the clock, all see the time of the instant, however long they take.
 //
+// With the parameter `clock_from_hardware` there is no /clock: the hardware sets the clock of the
+// manager when a state arrives on its socket, and the node those of the controllers. /clock has to
+// be remapped then, so that nothing else sets them.
+//
 // At its first instant time stands still until the controllers of the parameter
 // `wait_for_controllers` are active: so they begin at the same state in every run.
 
@@ -20,6 +24,7 @@
 
 #include <controller_manager/controller_manager.hpp>
 #include <lifecycle_msgs/msg/state.hpp>
+#include <rcl/time.h>
 #include <rclcpp/rclcpp.hpp>
 #include <std_msgs/msg/string.hpp>
 
@@ -30,9 +35,11 @@ constexpr std::chrono::milliseconds WAIT{5};   // between two cycles before the 
 constexpr double ROUNDING = 1e3;               // of an instant on the clock [ns]
 constexpr std::uint64_t RETRY = 1000;          // looks between two writes at the same time
 
+using controller_manager::ControllerManager;
+
 // Return whether all controllers of these names are active.
 bool active(
-  const controller_manager::ControllerManager & manager, const std::vector<std::string> & names)
+  const ControllerManager & manager, const std::vector<std::string> & names)
 {
   const auto loaded = manager.get_loaded_controllers();
   return std::all_of(
@@ -45,6 +52,94 @@ bool active(
         });
     });
 }
+// The clocks of the controllers, which follow that of the manager.
+class Clocks
+{
+public:
+  explicit Clocks(const ControllerManager & manager)
+  : manager_(manager) {}
+
+  void set(std::int64_t time)
+  {
+    if (count_++ % REFRESH == 0) {
+      refresh();
+    }
+    for (const auto & clock : clocks_) {
+      const std::lock_guard<std::mutex> lock(clock->get_clock_mutex());
+      if (rcl_set_ros_time_override(clock->get_clock_handle(), time) != RCL_RET_OK) {
+        rcl_reset_error();  // a controller without use_sim_time has its own time
+      }
+    }
+  }
+
+private:
+  void refresh()
+  {
+    clocks_.clear();
+    for (const auto & controller : manager_.get_loaded_controllers()) {
+      clocks_.push_back(controller.c->get_node()->get_clock());
+    }
+  }
+
+  static constexpr std::uint64_t REFRESH = 100;  // cycles between two looks at who is loaded
+
+  const ControllerManager & manager_;
+  std::vector<rclcpp::Clock::SharedPtr> clocks_;
+  std::uint64_t count_ = 0;
+};
+
+// Cycle at the instants that the clock shows.
+void cycle_by_clock(
+  ControllerManager & manager, const rclcpp::Duration & step, const std::atomic<bool> & waiting)
+{
+  const auto period = static_cast<double>(step.nanoseconds());
+  std::int64_t last = 0;  // instant of the last cycle, in periods
+  for (std::uint64_t polls = 1; rclcpp::ok(); ++polls) {
+    const rclcpp::Time now = manager.now();
+    const double clock = static_cast<double>(now.nanoseconds());
+    const std::int64_t instant = std::llround(clock / period);
+    const bool there = std::abs(clock - static_cast<double>(instant) * period) < ROUNDING;
+    if (waiting && there && instant != 0) {  // cycles without an answer: time stands still
+      manager.read(now, step);
+      manager.update(now, step);
+      std::this_thread::sleep_for(WAIT);
+      continue;
+    }
+    if (there && instant != last) {  // before the last one, where time was set back
+      manager.read(now, step);
+      manager.update(now, step);
+      last = instant;
+    } else if (polls % RETRY != 0) {
+      std::this_thread::sleep_for(POLL);
+      continue;
+    }
+    manager.write(now, step);  // again and again while time stands still: the hardware, which
+  }                            // answers each instant once, may have come up only now
+}
+
+// Cycle at the instants of which the hardware has got the state.
+void cycle_by_hardware(
+  ControllerManager & manager, const rclcpp::Duration & step, const std::atomic<bool> & waiting)
+{
+  Clocks clocks(manager);
+  rclcpp::Time last = manager.now();
+  while (rclcpp::ok()) {
+    manager.read(last, step);  // waits for the state, and sets the clock
+    const rclcpp::Time now = manager.now();
+    if (now.nanoseconds() == 0 || now == last) {  // no hardware yet, or time stands still
+      std::this_thread::sleep_for(WAIT);
+      continue;
+    }
+    clocks.set(now.nanoseconds());
+    manager.update(now, step);
+    if (waiting) {  // cycles without an answer: time stands still
+      std::this_thread::sleep_for(WAIT);
+      continue;
+    }
+    manager.write(now, step);
+    last = now;
+  }
+}
 }  // namespace
 
 int main(int argc, char ** argv)
@@ -53,8 +148,8 @@ int main(int argc, char ** argv)
   const auto executor = std::make_shared<rclcpp::executors::MultiThreadedExecutor>();
   rclcpp::NodeOptions options = controller_manager::get_cm_node_options();
   options.arguments(std::vector<std::string>(argv + 1, argv + argc));
-  const auto manager = std::make_shared<controller_manager::ControllerManager>(
-    executor, "controller_manager", "", options);
+  const auto manager =
+    std::make_shared<ControllerManager>(executor, "controller_manager", "", options);
   if (!manager->get_parameter_or("use_sim_time", false)) {
     RCLCPP_FATAL(manager->get_logger(), "use_sim_time is false: the instants are on /clock");
     return 1;
@@ -67,40 +162,23 @@ int main(int argc, char ** argv)
     message.data = description;
     manager->robot_description_callback(message);
   }
-  const double period = 1e9 / manager->get_update_rate();  // [ns]
   executor->add_node(manager);
   std::thread callbacks([&executor] {executor->spin();});
 
-  const rclcpp::Duration step = rclcpp::Duration::from_nanoseconds(std::llround(period));
-  std::int64_t last = 0;  // instant of the last cycle, in periods
   std::atomic<bool> waiting{!awaited.empty()};
-  std::thread watch([&] {  // not below: who changes controllers holds their lock
+  std::thread watch([&] {  // not in the cycle: who changes controllers holds their lock
     while (waiting && rclcpp::ok()) {
       waiting = !active(*manager, awaited);
       std::this_thread::sleep_for(WAIT);
     }
   });
-  for (std::uint64_t polls = 1; rclcpp::ok(); ++polls) {
-    const rclcpp::Time now = manager->now();
-    const double clock = static_cast<double>(now.nanoseconds());
-    const std::int64_t instant = std::llround(clock / period);
-    const bool there = std::abs(clock - static_cast<double>(instant) * period) < ROUNDING;
-    if (waiting && there && instant != 0) {  // cycles without an answer: time stands still
-      manager->read(now, step);
-      manager->update(now, step);
-      std::this_thread::sleep_for(WAIT);
-      continue;
-    }
-    if (there && instant != last) {  // before the last one, where time was set back
-      manager->read(now, step);
-      manager->update(now, step);
-      last = instant;
-    } else if (polls % RETRY != 0) {
-      std::this_thread::sleep_for(POLL);
-      continue;
-    }
-    manager->write(now, step);  // again and again while time stands still: the hardware, which
-  }                             // answers each instant once, may have come up only now
+  const auto step =
+    rclcpp::Duration::from_nanoseconds(std::llround(1e9 / manager->get_update_rate()));
+  if (manager->get_parameter_or("clock_from_hardware", false)) {
+    cycle_by_hardware(*manager, step, waiting);
+  } else {
+    cycle_by_clock(*manager, step, waiting);
+  }
   watch.join();
   callbacks.join();
   rclcpp::shutdown();
