@@ -173,7 +173,8 @@ def listening(path: str) -> socket.socket:
         try:
             listener.connect(path)
         except ConnectionRefusedError:
-            Path(path).unlink()  # of a process that was killed
+            if Path(path).is_socket():  # of a process that was killed
+                Path(path).unlink()
         except OSError:
             pass
         else:
