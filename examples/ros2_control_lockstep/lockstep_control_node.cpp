@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,6 +33,7 @@ namespace
 {
 constexpr std::chrono::microseconds POLL{20};  // between two looks at the clock
 constexpr std::chrono::milliseconds WAIT{5};   // between two cycles before the start
+constexpr std::chrono::milliseconds LOOK{50};  // between two looks at who is loaded later
 constexpr double ROUNDING = 1e3;               // of an instant on the clock [ns]
 constexpr std::uint64_t RETRY = 1000;          // looks between two writes at the same time
 
@@ -56,16 +58,23 @@ bool active(
 class Clocks
 {
 public:
-  explicit Clocks(const ControllerManager & manager)
-  : manager_(manager) {}
+  // Look who is loaded; not in the cycle, because who changes controllers holds their lock, and
+  // waits for a cycle.
+  void refresh(const ControllerManager & manager)
+  {
+    std::vector<rclcpp::Clock::SharedPtr> found;
+    for (const auto & controller : manager.get_loaded_controllers()) {
+      found.push_back(controller.c->get_node()->get_clock());
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    clocks_.swap(found);
+  }
 
   void set(std::int64_t time)
   {
-    if (count_++ % REFRESH == 0) {
-      refresh();
-    }
+    const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto & clock : clocks_) {
-      const std::lock_guard<std::mutex> lock(clock->get_clock_mutex());
+      const std::lock_guard<std::mutex> clock_lock(clock->get_clock_mutex());
       if (rcl_set_ros_time_override(clock->get_clock_handle(), time) != RCL_RET_OK) {
         rcl_reset_error();  // a controller without use_sim_time has its own time
       }
@@ -73,19 +82,8 @@ public:
   }
 
 private:
-  void refresh()
-  {
-    clocks_.clear();
-    for (const auto & controller : manager_.get_loaded_controllers()) {
-      clocks_.push_back(controller.c->get_node()->get_clock());
-    }
-  }
-
-  static constexpr std::uint64_t REFRESH = 100;  // cycles between two looks at who is loaded
-
-  const ControllerManager & manager_;
+  std::mutex mutex_;
   std::vector<rclcpp::Clock::SharedPtr> clocks_;
-  std::uint64_t count_ = 0;
 };
 
 // Cycle at the instants that the clock shows.
@@ -119,9 +117,9 @@ void cycle_by_clock(
 
 // Cycle at the instants of which the hardware has got the state.
 void cycle_by_hardware(
-  ControllerManager & manager, const rclcpp::Duration & step, const std::atomic<bool> & waiting)
+  ControllerManager & manager, const rclcpp::Duration & step, const std::atomic<bool> & waiting,
+  Clocks & clocks)
 {
-  Clocks clocks(manager);
   rclcpp::Time last = manager.now();
   while (rclcpp::ok()) {
     manager.read(last, step);  // waits for the state, and sets the clock
@@ -165,17 +163,19 @@ int main(int argc, char ** argv)
   executor->add_node(manager);
   std::thread callbacks([&executor] {executor->spin();});
 
+  Clocks clocks;
   std::atomic<bool> waiting{!awaited.empty()};
   std::thread watch([&] {  // not in the cycle: who changes controllers holds their lock
-    while (waiting && rclcpp::ok()) {
-      waiting = !active(*manager, awaited);
-      std::this_thread::sleep_for(WAIT);
+    while (rclcpp::ok()) {
+      waiting = waiting && !active(*manager, awaited);
+      clocks.refresh(*manager);
+      std::this_thread::sleep_for(waiting ? WAIT : LOOK);
     }
   });
   const auto step =
     rclcpp::Duration::from_nanoseconds(std::llround(1e9 / manager->get_update_rate()));
   if (manager->get_parameter_or("clock_from_hardware", false)) {
-    cycle_by_hardware(*manager, step, waiting);
+    cycle_by_hardware(*manager, step, waiting, clocks);
   } else {
     cycle_by_clock(*manager, step, waiting);
   }

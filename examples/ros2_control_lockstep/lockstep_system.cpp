@@ -150,15 +150,13 @@ bool LockstepSystem::wait_for_topic(std::unique_lock<std::mutex> & lock, const r
 // stands still none comes: that is no error.
 bool LockstepSystem::wait_on_socket()
 {
-  if (stamp_ != answered_) {
-    return true;  // it is here already, and nobody has answered it
-  }
-  while (stamp_ == answered_) {
-    if (!socket_->receive(bytes_, SLICE)) {
-      return false;
-    }
+  // one that is here already may come again: the simulation reminds those who do not answer
+  while (socket_->receive(bytes_, stamp_ == answered_ ? SLICE : 0.0)) {
     joint_states_.deserialize_message(&bytes_, &state_);
     take(state_);
+  }
+  if (stamp_ == answered_) {
+    return false;
   }
   set_clock(*get_clock(), stamp_);
   return true;

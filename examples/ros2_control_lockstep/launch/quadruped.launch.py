@@ -37,14 +37,15 @@ STEPS = 1000
 """Steps per second of the simulation, 1 / time_step in config/simulation.yaml."""
 START_TIMEOUT = 60.0
 """Wall seconds for which the hardware waits for the simulation to listen."""
-OWN = 'own'
+OWN, NONE = 'own', 'none'
 ARGUMENTS = {
     'simulation': ('true', 'false: the controller manager alone, beside a simulation that runs'),
     'controller': ('joint_trajectory_controller', 'one of config/controllers.yaml'),
     'rate': ('1000', 'cycles of the controller manager per simulated second; it divides 1000'),
+    'record': ('', 'file in which the simulation records the run'),
     'socket': (
         OWN,
-        'path of a Unix socket, as in the parameter lockstep.socket of the simulation; empty: '
+        'path of a Unix socket, as in the parameter lockstep.socket of the simulation; none: '
         'topics; own: a new one for the simulation that is started here, else topics',
     ),
 }
@@ -76,7 +77,8 @@ def processes(context: LaunchContext) -> list:
     rate, socket, controller = int(given['rate']), given['socket'], given['controller']
     if socket == OWN:
         own = Path(tempfile.gettempdir(), f'contact_sim_lockstep_{os.getpid()}')
-        socket = str(own) if with_simulation else ''
+        socket = str(own) if with_simulation else NONE
+    socket = '' if socket == NONE else socket
     description = xacro.process_file(
         str(SHARE / 'urdf' / 'quadruped.urdf.xacro'),
         mappings={'socket': socket, 'timeout': str(START_TIMEOUT)} if socket else {},
@@ -112,7 +114,7 @@ def processes(context: LaunchContext) -> list:
     ends = RegisterEventHandler(OnProcessExit(target_action=manager, on_exit=[Shutdown()]))
     if not with_simulation:
         return [manager, spawner, ends]
-    started = [simulated(rate, socket), manager, spawner, ends]
+    started = [simulated(rate, socket, given['record']), manager, spawner, ends]
     if installed('robot_state_publisher', 'robot_state_publisher'):
         started.append(
             Node(
@@ -125,7 +127,7 @@ def processes(context: LaunchContext) -> list:
     return started
 
 
-def simulated(rate: int, socket: str) -> GroupAction:
+def simulated(rate: int, socket: str, record: str) -> GroupAction:
     """Return the simulation, with other topics than joint_state_broadcaster has."""
     launch = Path(get_package_share_directory('contact_sim'), 'launch', 'simulation.launch.py')
     simulation = IncludeLaunchDescription(
@@ -133,6 +135,7 @@ def simulated(rate: int, socket: str) -> GroupAction:
         launch_arguments={
             'robot': 'quadruped',
             'params_file': str(SHARE / 'config' / 'simulation.yaml'),
+            'record': record,
             'robot_state_publisher': 'false',  # the one below knows ros2_control
             'publish_robot_description': 'false',
         }.items(),
@@ -142,6 +145,7 @@ def simulated(rate: int, socket: str) -> GroupAction:
         SetRemap('joint_commands', 'robot_joint_commands'),
         SetParameter('lockstep.period', STEPS // rate),
         SetParameter('publish_rate.joint_states', float(rate)),  # at the instants only
-        SetParameter('lockstep.socket', socket),
     ]
+    if socket:
+        settings.append(SetParameter('lockstep.socket', socket))
     return GroupAction([*settings, simulation])
