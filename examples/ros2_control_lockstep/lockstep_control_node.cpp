@@ -54,6 +54,7 @@ bool active(
         });
     });
 }
+
 // The clocks of the controllers, which follow that of the manager.
 class Clocks
 {
@@ -122,7 +123,8 @@ void cycle_by_hardware(
 {
   rclcpp::Time last = manager.now();
   while (rclcpp::ok()) {
-    manager.read(last, step);  // waits for the state, and sets the clock
+    const bool unanswered = waiting;  // before update: one with all controllers is to be answered
+    manager.read(last, step);         // waits for the state, and sets the clock
     const rclcpp::Time now = manager.now();
     if (now.nanoseconds() == 0 || now == last) {  // no hardware yet, or time stands still
       std::this_thread::sleep_for(WAIT);
@@ -130,7 +132,7 @@ void cycle_by_hardware(
     }
     clocks.set(now.nanoseconds());
     manager.update(now, step);
-    if (waiting) {  // cycles without an answer: time stands still
+    if (unanswered) {  // time stands still
       std::this_thread::sleep_for(WAIT);
       continue;
     }
