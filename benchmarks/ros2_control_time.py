@@ -75,11 +75,14 @@ class Launched:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         self.told: list[tuple[float, float]] = []  # wall time and simulated time [s]
+        self.commands = 0  # that the simulation has taken
 
         def on_diagnostics(message: Any) -> None:
             if message.status and message.status[0].hardware_id == 'contact_sim':
                 stamp = message.header.stamp
                 self.told.append((time.perf_counter(), stamp.sec + 1e-9 * stamp.nanosec))
+                values = {pair.key: pair.value for pair in message.status[0].values}
+                self.commands = int(values['commands_accepted'])
 
         self._node.create_subscription(DiagnosticArray, '/diagnostics', on_diagnostics, 10)
 
@@ -94,13 +97,14 @@ class Launched:
         return self.told[-1]
 
     def send_efforts(self) -> None:
-        """Command efforts of 0 once."""
+        """Command efforts of 0, until the simulation says that it has got commands."""
         from std_msgs.msg import Float64MultiArray
 
         publisher = self._node.create_publisher(Float64MultiArray, f'/{FORWARD}/commands', 10)
-        while not publisher.get_subscription_count():
+        before = len(self.told)
+        while len(self.told) == before or not self.commands:
+            publisher.publish(Float64MultiArray(data=[0.0] * JOINTS))
             self._executor.spin_once(0.1)
-        publisher.publish(Float64MultiArray(data=[0.0] * JOINTS))
 
     def close(self) -> None:
         """End everything."""

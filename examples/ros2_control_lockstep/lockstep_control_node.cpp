@@ -1,13 +1,11 @@
 // A controller manager whose cycles begin at the instants of contact_sim in lockstep.
 //
 // ros2_control_node sleeps for a period after the time at which a cycle began, and that may lie
-// between two instants. Here a cycle begins when the clock shows a multiple of the period: there
-// the simulation stands still until it is answered, so that read, update and write, which look at
-// the clock, all see the time of the instant, however long they take.
-//
-// With the parameter `clock_from_hardware` there is no /clock: the hardware sets the clock of the
-// manager when a state arrives on its socket, and the node those of the controllers. /clock has to
-// be remapped then, so that nothing else sets them.
+// between two instants. Here a cycle begins when the hardware has the state of an instant, where
+// the simulation stands still until it is answered. The hardware sets the clock of the manager to
+// that instant, and this node those of the controllers, so that read, update and write, which look
+// at the clock, all see the same time, however long they take. /clock has to be remapped, so that
+// nothing else sets these clocks.
 //
 // At its first instant time stands still until the controllers of the parameter
 // `wait_for_controllers` are active: so they begin at the same state in every run.
@@ -31,11 +29,8 @@
 
 namespace
 {
-constexpr std::chrono::microseconds POLL{20};  // between two looks at the clock
 constexpr std::chrono::milliseconds WAIT{5};   // between two cycles before the start
 constexpr std::chrono::milliseconds LOOK{50};  // between two looks at who is loaded later
-constexpr double ROUNDING = 1e3;               // of an instant on the clock [ns]
-constexpr std::uint64_t RETRY = 1000;          // looks between two writes at the same time
 
 using controller_manager::ControllerManager;
 
@@ -87,37 +82,8 @@ private:
   std::vector<rclcpp::Clock::SharedPtr> clocks_;
 };
 
-// Cycle at the instants that the clock shows.
-void cycle_by_clock(
-  ControllerManager & manager, const rclcpp::Duration & step, const std::atomic<bool> & waiting)
-{
-  const auto period = static_cast<double>(step.nanoseconds());
-  std::int64_t last = 0;  // instant of the last cycle, in periods
-  for (std::uint64_t polls = 1; rclcpp::ok(); ++polls) {
-    const rclcpp::Time now = manager.now();
-    const double clock = static_cast<double>(now.nanoseconds());
-    const std::int64_t instant = std::llround(clock / period);
-    const bool there = std::abs(clock - static_cast<double>(instant) * period) < ROUNDING;
-    if (waiting && there && instant != 0) {  // cycles without an answer: time stands still
-      manager.read(now, step);
-      manager.update(now, step);
-      std::this_thread::sleep_for(WAIT);
-      continue;
-    }
-    if (there && instant != last) {  // before the last one, where time was set back
-      manager.read(now, step);
-      manager.update(now, step);
-      last = instant;
-    } else if (polls % RETRY != 0) {
-      std::this_thread::sleep_for(POLL);
-      continue;
-    }
-    manager.write(now, step);  // again and again while time stands still: the hardware, which
-  }                            // answers each instant once, may have come up only now
-}
-
-// Cycle at the instants of which the hardware has got the state.
-void cycle_by_hardware(
+// Cycle at the instants of which the hardware has the state.
+void cycle(
   ControllerManager & manager, const rclcpp::Duration & step, const std::atomic<bool> & waiting,
   Clocks & clocks)
 {
@@ -151,7 +117,7 @@ int main(int argc, char ** argv)
   const auto manager =
     std::make_shared<ControllerManager>(executor, "controller_manager", "", options);
   if (!manager->get_parameter_or("use_sim_time", false)) {
-    RCLCPP_FATAL(manager->get_logger(), "use_sim_time is false: the instants are on /clock");
+    RCLCPP_FATAL(manager->get_logger(), "use_sim_time is false: controllers need simulated time");
     return 1;
   }
   const auto awaited =
@@ -176,11 +142,7 @@ int main(int argc, char ** argv)
   });
   const auto step =
     rclcpp::Duration::from_nanoseconds(std::llround(1e9 / manager->get_update_rate()));
-  if (manager->get_parameter_or("clock_from_hardware", false)) {
-    cycle_by_hardware(*manager, step, waiting, clocks);
-  } else {
-    cycle_by_clock(*manager, step, waiting);
-  }
+  cycle(*manager, step, waiting, clocks);
   watch.join();
   callbacks.join();
   rclcpp::shutdown();

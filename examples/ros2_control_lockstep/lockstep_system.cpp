@@ -119,14 +119,20 @@ void LockstepSystem::take(const JointState & state)
   }
 }
 
-return_type LockstepSystem::read(const rclcpp::Time & time, const rclcpp::Duration &)
+return_type LockstepSystem::read(const rclcpp::Time &, const rclcpp::Duration &)
 {
   std::unique_lock<std::mutex> lock(mutex_);
   try {
-    if (socket_ ? !wait_on_socket() : !wait_for_topic(lock, time)) {
-      return socket_ ? return_type::OK : return_type::ERROR;
+    if (socket_) {
+      wait_on_socket();
+    } else {
+      news_.wait_for(
+        lock, std::chrono::duration<double>(SLICE), [this] {return stamp_ != answered_;});
     }
-    use_state();
+    if (stamp_ != answered_) {  // otherwise time stands still, which is no error
+      set_clock(*get_clock(), stamp_);
+      use_state();
+    }
   } catch (const std::runtime_error & error) {
     RCLCPP_ERROR(get_logger(), "%s", error.what());
     return return_type::ERROR;
@@ -134,32 +140,13 @@ return_type LockstepSystem::read(const rclcpp::Time & time, const rclcpp::Durati
   return return_type::OK;
 }
 
-bool LockstepSystem::wait_for_topic(std::unique_lock<std::mutex> & lock, const rclcpp::Time & time)
-{
-  const auto there = [&] {return stamp_ >= time.nanoseconds();};
-  if (!news_.wait_for(lock, std::chrono::duration<double>(timeout_), there)) {
-    RCLCPP_ERROR(
-      get_logger(), "no state of t = %.9g s within %g s, the last is of %.9g s", time.seconds(),
-      timeout_, 1e-9 * static_cast<double>(stamp_));
-    return false;
-  }
-  return true;
-}
-
-// Wait for a state that is not answered yet, and set the clock to its time. While simulated time
-// stands still none comes: that is no error.
-bool LockstepSystem::wait_on_socket()
+void LockstepSystem::wait_on_socket()
 {
   // one that is here already may come again: the simulation reminds those who do not answer
   while (socket_->receive(bytes_, stamp_ == answered_ ? SLICE : 0.0)) {
     joint_states_.deserialize_message(&bytes_, &state_);
     take(state_);
   }
-  if (stamp_ == answered_) {
-    return false;
-  }
-  set_clock(*get_clock(), stamp_);
-  return true;
 }
 
 void LockstepSystem::find_joints()
@@ -245,10 +232,8 @@ void LockstepSystem::make_answer()
 return_type LockstepSystem::write(const rclcpp::Time &, const rclcpp::Duration &)
 {
   const std::lock_guard<std::mutex> lock(mutex_);
-  // the first answer may come before the first cycle, which the simulation waits for
-  const bool of_this_cycle = read_ == stamp_ || answered_ == 0;
-  if (stamp_ == answered_ || !of_this_cycle) {
-    return return_type::OK;
+  if (stamp_ == answered_ || stamp_ != read_) {
+    return return_type::OK;  // there is nothing to answer, or it came after this cycle's read
   }
   answered_ = stamp_;
   make_answer();

@@ -3,7 +3,7 @@
 // read() waits for the state of the instant at which the simulation stands still, write() answers
 // it with commands that bear its stamp; only then does simulated time go on. States and answers
 // take the topics of the simulation, or its Unix socket where the parameter `socket` has a path.
-// On a socket the clock of the controller manager is set here, to the stamp of the state.
+// The clock of the controller manager is set here, to the stamp of the state.
 
 #pragma once
 
@@ -36,8 +36,7 @@ public:
   hardware_interface::CallbackReturn on_configure(const rclcpp_lifecycle::State &) override;
   hardware_interface::CallbackReturn on_cleanup(const rclcpp_lifecycle::State &) override;
   hardware_interface::CallbackReturn on_activate(const rclcpp_lifecycle::State &) override;
-  hardware_interface::return_type read(
-    const rclcpp::Time & time, const rclcpp::Duration &) override;
+  hardware_interface::return_type read(const rclcpp::Time &, const rclcpp::Duration &) override;
   hardware_interface::return_type write(const rclcpp::Time &, const rclcpp::Duration &) override;
 
 private:
@@ -57,8 +56,7 @@ private:
 
   std::string parameter(const std::string & name, const std::string & fallback) const;
   void subscribe();
-  bool wait_for_topic(std::unique_lock<std::mutex> & lock, const rclcpp::Time & time);
-  bool wait_on_socket();
+  void wait_on_socket();
   void take(const JointState & state);
   void find_joints();
   void use_state();
@@ -72,7 +70,7 @@ private:
   rclcpp::Serialization<JointState> joint_states_;
   rclcpp::Serialization<Header> headers_;
   rclcpp::SerializedMessage bytes_;
-  double timeout_ = 10.0;  // wall time to wait for a state, or for the socket [s]
+  double timeout_ = 10.0;  // wall time to wait for a simulation that listens at the socket [s]
 
   std::mutex mutex_;
   std::condition_variable news_;

@@ -58,7 +58,7 @@ BESIDE = [
 OWN_DESCRIPTION = [('robot_description', 'ros2_control/robot_description')]
 """The controller manager gets it as a parameter."""
 NO_CLOCK = [('/clock', '/controller_manager/no_clock')]
-"""On a socket the state itself sets the clocks of the controller manager."""
+"""The state itself sets the clocks of the controller manager and its controllers."""
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -92,7 +92,6 @@ def processes(context: LaunchContext) -> list:
             CONTROLLERS,
             {
                 'update_rate': rate,
-                'clock_from_hardware': bool(socket),
                 # simulated time begins when these are active
                 'wait_for_controllers': loaded,
             },
@@ -101,7 +100,7 @@ def processes(context: LaunchContext) -> list:
         remappings=[
             *OWN_DESCRIPTION,
             *([] if with_simulation else BESIDE),
-            *(NO_CLOCK if socket else []),
+            *NO_CLOCK,
         ],
         output='screen',
     )
