@@ -60,7 +60,7 @@ CallbackReturn LockstepSystem::on_configure(const rclcpp_lifecycle::State &)
 {
   const std::string path = parameter("socket", "");
   if (path.empty()) {
-    if (!get_node()) {  // spun by the executor of the controller manager
+    if (!get_node()) {
       RCLCPP_ERROR(get_logger(), "no node: the controller manager has no executor");
       return CallbackReturn::ERROR;
     }
@@ -78,6 +78,7 @@ CallbackReturn LockstepSystem::on_configure(const rclcpp_lifecycle::State &)
 
 CallbackReturn LockstepSystem::on_cleanup(const rclcpp_lifecycle::State &)
 {
+  wait_set_.reset();
   states_.reset();
   publisher_.reset();
   acknowledgement_.reset();
@@ -94,14 +95,15 @@ void LockstepSystem::subscribe()
     parameter("joint_commands_topic", "joint_commands"), qos);
   acknowledgement_ = node->create_publisher<Header>(
     parameter("lockstep_ack_topic", "contact_sim/lockstep_ack"), qos);
+  // read() takes the states itself: an executor would look at all that the controller manager
+  // has before it passes one on
+  rclcpp::SubscriptionOptions options;
+  options.callback_group =
+    node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false);
   states_ = node->create_subscription<JointState>(
-    parameter("joint_states_topic", "joint_states"), qos,
-    [this](const JointState & state) {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      state_ = state;
-      take(state_);
-      news_.notify_all();
-    });
+    parameter("joint_states_topic", "joint_states"), qos, [](const JointState &) {}, options);
+  wait_set_ = std::make_unique<rclcpp::WaitSet>(
+    std::vector<rclcpp::WaitSet::SubscriptionEntry>{{states_}});
 }
 
 CallbackReturn LockstepSystem::on_activate(const rclcpp_lifecycle::State &)
@@ -111,23 +113,16 @@ CallbackReturn LockstepSystem::on_activate(const rclcpp_lifecycle::State &)
   return CallbackReturn::SUCCESS;
 }
 
-void LockstepSystem::take(const JointState & state)
-{
-  stamp_ = rclcpp::Time(state.header.stamp).nanoseconds();
-  if (stamp_ == answered_) {
-    publish();  // a state that comes twice: the answer was lost, or nobody listened yet
-  }
-}
-
 return_type LockstepSystem::read(const rclcpp::Time &, const rclcpp::Duration &)
 {
-  std::unique_lock<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   try {
-    if (socket_) {
-      wait_on_socket();
-    } else {
-      news_.wait_for(
-        lock, std::chrono::duration<double>(SLICE), [this] {return stamp_ != answered_;});
+    // one that is here already may come again: the simulation reminds those who do not answer
+    while (receive(stamp_ == answered_ ? SLICE : 0.0)) {
+      stamp_ = rclcpp::Time(state_.header.stamp).nanoseconds();
+      if (stamp_ == answered_) {
+        publish();  // the simulation has not heard the answer, or time was set back to this state
+      }
     }
     if (stamp_ != answered_) {  // otherwise time stands still, which is no error
       set_clock(*get_clock(), stamp_);
@@ -140,13 +135,22 @@ return_type LockstepSystem::read(const rclcpp::Time &, const rclcpp::Duration &)
   return return_type::OK;
 }
 
-void LockstepSystem::wait_on_socket()
+// Take the next state, wait for it at most `patience` wall seconds; return whether there is one.
+bool LockstepSystem::receive(double patience)
 {
-  // one that is here already may come again: the simulation reminds those who do not answer
-  while (socket_->receive(bytes_, stamp_ == answered_ ? SLICE : 0.0)) {
+  if (socket_) {
+    if (!socket_->receive(bytes_, patience)) {
+      return false;
+    }
     joint_states_.deserialize_message(&bytes_, &state_);
-    take(state_);
+    return true;
   }
+  const auto time = std::chrono::nanoseconds(std::llround(1e9 * patience));
+  if (wait_set_->wait(time).kind() != rclcpp::WaitResultKind::Ready) {
+    return false;
+  }
+  rclcpp::MessageInfo info;
+  return states_->take(state_, info);
 }
 
 void LockstepSystem::find_joints()

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -56,24 +55,23 @@ private:
 
   std::string parameter(const std::string & name, const std::string & fallback) const;
   void subscribe();
-  void wait_on_socket();
-  void take(const JointState & state);
+  bool receive(double patience);
   void find_joints();
   void use_state();
   void make_answer();
   void publish();
 
   rclcpp::Subscription<JointState>::SharedPtr states_;
+  std::unique_ptr<rclcpp::WaitSet> wait_set_;  // for these
   rclcpp::Publisher<JointState>::SharedPtr publisher_;
   rclcpp::Publisher<Header>::SharedPtr acknowledgement_;
-  std::unique_ptr<LockstepSocket> socket_;  // instead of these three
+  std::unique_ptr<LockstepSocket> socket_;  // instead of these
   rclcpp::Serialization<JointState> joint_states_;
   rclcpp::Serialization<Header> headers_;
   rclcpp::SerializedMessage bytes_;
   double timeout_ = 10.0;  // wall time to wait for a simulation that listens at the socket [s]
 
   std::mutex mutex_;
-  std::condition_variable news_;
   std::vector<Joint> joints_;           // in the order of the description
   JointState state_;                    // the last one
   std::int64_t stamp_ = 0;              // of it [ns]; 0: none has come
