@@ -166,7 +166,7 @@ def launched():
     module = ast.parse(text_of('launch/quadruped.launch.py'))
     found = {}
     for node in module.body:
-        if isinstance(node, ast.Assign):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             with contextlib.suppress(ValueError):
                 found[node.targets[0].id] = ast.literal_eval(node.value)
     return found

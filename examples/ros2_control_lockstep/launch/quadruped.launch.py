@@ -75,6 +75,8 @@ def processes(context: LaunchContext) -> list:
     given = context.launch_configurations
     with_simulation = given['simulation'] == 'true'
     rate, socket, controller = int(given['rate']), given['socket'], given['controller']
+    if rate < 1 or STEPS % rate:
+        raise ValueError(f'rate:={rate}: expected a divisor of {STEPS}, the steps per second')
     if socket == OWN:
         own = Path(tempfile.gettempdir(), f'contact_sim_lockstep_{os.getpid()}')
         socket = str(own) if with_simulation else NONE
