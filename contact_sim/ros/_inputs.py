@@ -19,6 +19,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.serialization import deserialize_message
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header, Int16MultiArray
@@ -34,6 +35,7 @@ from contact_sim.robot._several_robots import RobotPart
 from contact_sim.ros._commands import CommandBuffer, CommandState, UncheckedPoint
 from contact_sim.ros._conversions import quaternion_values, stamp_nanoseconds, vector_values
 from contact_sim.ros._factory import standing_at, start_configuration
+from contact_sim.ros._lockstep_socket import Robot
 from contact_sim.ros._loop import Loop, StepRequest
 from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.ros._robots import effort_order
@@ -81,6 +83,13 @@ class Subscriptions:
                 LARGE if kind is JointTrajectory else MANY,
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )  # fmt: skip
+
+    def on_socket(self) -> Robot:
+        """Return what takes answers on the lockstep socket, as those on topics."""
+        return Robot(
+            command=lambda data: self._on_joint_command(deserialize_message(data, JointState)),
+            acknowledge=lambda data: self._on_acknowledgement(deserialize_message(data, Header)),
+        )
 
     def _on_joint_command(self, message: JointState) -> None:
         self._warn(

@@ -21,6 +21,7 @@ from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import Settings
 from contact_sim.robot._several_robots import SEPARATOR
 from contact_sim.ros._commands import ALL, SECOND, CommandBuffer, PartialCommand, TrajectoryCommand
+from contact_sim.ros._lockstep_socket import LockstepSocket
 from contact_sim.ros._parameters import LockstepParameters
 
 LARGEST_LEAD = SECOND
@@ -111,6 +112,9 @@ class Lockstep:
         self.enabled = False  # commands are waited for
         self.timeouts = 0  # how often they did not come in time
         self.late = 0  # messages whose step had been taken without them
+        self.socket: LockstepSocket | None = None  # where controllers may come without DDS
+        self.newcomer = False  # one has come there just now: it knows no state yet
+        self._loop_thread = 0
 
     def configure(self, parameters: LockstepParameters, now: int) -> None:
         """Follow other parameters from simulated time `now` [ns] on."""
@@ -151,7 +155,12 @@ class Lockstep:
     def wake(self) -> None:
         """Have a waiting loop look at other things now."""
         with self._news:
-            self._news.notify()
+            self._notify()
+
+    def _notify(self) -> None:
+        self._news.notify()
+        if self.socket is not None and threading.get_ident() != self._loop_thread:
+            self.socket.wake()
 
     def _keep(self, arrival: Arrival) -> None:
         stamp = arrival.stamp
@@ -172,7 +181,9 @@ class Lockstep:
             if len(self._queue) == LONGEST_QUEUE:
                 raise InvalidInput(f'{LONGEST_QUEUE} commands are waiting for their instant')
             self._queue.append(arrival)
-            self._news.notify()
+            self._notify()
+            if threading.get_ident() == self._loop_thread:
+                return  # it came on the socket
             if self._waiting_since is not None and not self._missing().any():
                 self._at_rest.wait(HANDOVER)
 
@@ -199,17 +210,23 @@ class Lockstep:
 
     def verdict(self, now: int, tick: int) -> Verdict:
         """Return whether the step from `now` [ns] may be taken; waits a little for commands."""
+        self._loop_thread, self.newcomer = threading.get_ident(), False
         with self._news:
             self._now, self._horizon = now, now + now // max(tick, 1) + ROUNDING
             if not self.is_instant(tick):
                 return Verdict.STEP
-            missing = self._missing()
+            missing, patience = self._missing(), 0.0
             if missing.any():
                 if self._waiting_since is None:
                     self._waiting_since = time.perf_counter()
                 self._at_rest.notify_all()
-                self._news.wait(min(SLICE, max(self._left(), 0.0)))
-                missing = self._missing()
+                patience = min(SLICE, max(self._left(), 0.0))
+                if self.socket is None:
+                    self._news.wait(patience)
+        if self.socket is not None:  # without the lock: answers may come on topics, too
+            self.newcomer = self.socket.serve(patience)
+        with self._news:
+            missing = self._missing()
             if not missing.any():
                 self._serve()
                 return Verdict.STEP

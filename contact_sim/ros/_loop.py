@@ -278,6 +278,8 @@ class Loop:
         if lockstep.is_instant(tick):
             self._outputs.announce_instant(self._sim)
         verdict = lockstep.verdict(nanoseconds(now), tick)
+        if lockstep.newcomer:
+            self._outputs.forget_instant()
         if verdict is not Verdict.WAIT:
             self._next_reminder = REMINDER
         self._gave_up = verdict is Verdict.PAUSE

@@ -283,6 +283,10 @@ class LockstepParameters(Parameters):
     controllers: tuple[str, ...] = parameter(
         (), '', 'names of the controllers that are waited for; empty: one that commands all joints'
     )
+    socket: str = parameter(
+        '', '', 'path of a Unix socket on which controllers of this machine take joint_states and '
+        'answer without DDS; empty: none'
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ from contact_sim.ros._factory import (
 )
 from contact_sim.ros._inputs import Services, StateControl, Subscriptions
 from contact_sim.ros._lockstep import Lockstep, owned_joints
+from contact_sim.ros._lockstep_socket import LockstepSocket
 from contact_sim.ros._loop import ClockFollower, Loop, StepTakesLong
 from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.ros._parameters import PARAMETER_GROUPS
@@ -80,7 +81,7 @@ from contact_sim.simulation._report import TouchGuard
 from contact_sim.simulation._running import Pacer, compiling_while
 from contact_sim.step._problem import STATUSES
 from contact_sim.topics._messages import diagnostics
-from contact_sim.topics._table import CLOCK, nanoseconds
+from contact_sim.topics._table import CLOCK, JOINT_STATES, nanoseconds, own_topic
 from contact_sim.topics._world_topics import ERROR, OK, WARN, status_counts, troubles
 
 NAME = 'contact_sim'
@@ -174,6 +175,7 @@ class SimulationNode(Node):
         self.subscriptions_of_robots = [
             Subscriptions(self, part, self.state_control) for part in self.parts
         ]
+        self._open_lockstep_socket(settings['lockstep'].socket)
         self.standard_services = Services(self, self.state_control)
         if INSTALLED:
             self.simulation_interfaces = SimulationInterfaces(
@@ -200,10 +202,27 @@ class SimulationNode(Node):
         if self.recorder is not None:
             self.recorder.close()
         self.page.close()
+        if self.lockstep.socket is not None:
+            self.lockstep.socket.close()
 
     def _configure_lockstep(self, settings: Settings) -> None:
         self.lockstep.configure(settings['lockstep'], nanoseconds(self.sim.time))
         self.outputs.instant_period = self.lockstep.period
+
+    def _open_lockstep_socket(self, path: str) -> None:
+        """Have states and commands go through a Unix socket, too, if `path` is not empty."""
+        if not path:
+            return
+        robots = {
+            part.name: topics.on_socket()
+            for part, topics in zip(self.parts, self.subscriptions_of_robots, strict=True)
+        }
+        served = self.lockstep.socket = LockstepSocket(path, robots, self.get_logger().info)
+        publishers = {publisher.name: publisher for publisher in self.outputs.publishers}
+        for name in robots:
+            publisher = publishers[own_topic(name, JOINT_STATES.name, self.get_name())]
+            publisher.others = partial(served.listens, name), partial(served.send, name)
+        self.outputs.states_first = True
 
     def _begin_recording(self, settings: Settings) -> Recorder | None:
         def failed(reason: str) -> None:
