@@ -359,8 +359,17 @@ def yaml_value(path: str | Path) -> Any:
     """Return what a YAML file of plain values holds.
 
     Raises:
-        Unreadable: see `file_text`; no YAML, too many nodes with the aliases unfolded, too deep,
-            or too long to read.
+        Unreadable: see `file_text`, and `yaml_text_value`.
+    """
+    return yaml_text_value(file_text(path, 1.0 / 64.0), path)
+
+
+def yaml_text_value(text: str, path: str | Path) -> Any:
+    """Return what a YAML text of plain values holds; `path` says where it is from.
+
+    Raises:
+        Unreadable: no YAML, too many nodes with the aliases unfolded, too deep, or too long to
+            read.
     """
     import yaml
 
@@ -412,7 +421,8 @@ def yaml_value(path: str | Path) -> Any:
 
     for tag in ('int', 'float'):
         Loader.add_constructor(f'tag:yaml.org,2002:{tag}', Loader.construct_number)
-    text = file_text(path, 1.0 / 64.0)
+    if len(text) > most.bytes / 64.0:
+        raise beyond(path, f'{len(text)} characters of YAML', 'bytes')
     with reading(path):
         try:
             return yaml.load(text, Loader)

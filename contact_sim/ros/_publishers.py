@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.node import Node
@@ -46,9 +46,9 @@ class Publisher(Channel):
         quality = QoSProfile(depth=topic.depth)  # reliable, as ROS has it by default
         if topic.latched:
             quality.durability = DurabilityPolicy.TRANSIENT_LOCAL
-        self._publisher = node.create_publisher(kind, topic.name, quality)
+        self.publisher = node.create_publisher(kind, topic.name, quality)
         # without the lock of each call: the node ends its loop before it destroys publishers
-        handle = self._publisher.handle
+        handle = self.publisher.handle
         self._count, self._publish = handle.get_subscription_count, handle.publish_raw
         self._context, self._log = node.context, node.get_logger()
         self.name, self.sent, self.lost = topic.name, 0, 0
@@ -98,6 +98,13 @@ def check_definition(name: str) -> None:
             check_definition(field.type)
 
 
+class NextTopics(NamedTuple):
+    """Topics, and the publishers that they need."""
+
+    topics: SimulationTopics | None
+    publishers: list[Publisher]
+
+
 class Outputs:
     """Publishes what is due after a step, by simulated time; the sink of all topics."""
 
@@ -105,14 +112,12 @@ class Outputs:
         self._node, self._sim = node, sim
         self._clock = settings[''].clock == 'publish'
         self.publishers: list[Publisher] = []
+        self._kept: dict[str, Publisher] = {}  # while topics of other robots are made
         self._tick = 0
         self.instant_period = 0  # steps after which states are published, too; 0: as their rates
         self._last_instant: int | None = None
         self._periods = publish_periods(settings['publish_rate'], sim.time_step)
-        self._topics = SimulationTopics(
-            sim, settings, described_constraints(settings), self, node.get_name(),
-            node.get_fully_qualified_name().lstrip('/'),
-        )  # fmt: skip
+        self._topics = self._made(sim, settings)
         self.diagnostics: Any = self.channel(DIAGNOSTICS)
         if find_spec('tf2_msgs') is None:
             node.get_logger().info('tf2_msgs is not installed: no TF; the pose is on odom')
@@ -122,6 +127,60 @@ class Outputs:
             self._topics.publish_descriptions()
         self._topics.rehearse(sim.last_report)
         self._topics.publish_ground(now)
+
+    def _made(
+        self, sim: Simulator, settings: Settings, namespaces: Mapping[str, str] | None = None
+    ) -> SimulationTopics:
+        node = self._node
+        return SimulationTopics(
+            sim, settings, described_constraints(settings), self, node.get_name(),
+            node.get_fully_qualified_name().lstrip('/'), namespaces=namespaces,
+        )  # fmt: skip
+
+    def topics_of(
+        self, sim: Simulator, settings: Settings, namespaces: Mapping[str, str]
+    ) -> NextTopics:
+        """Return topics of other robots; publishers of topics that stay are those that there are.
+
+        Nothing is published of them before `follow_robots`; `forget` them if that is never.
+        """
+        before, self._kept = self.publishers, {own.name: own for own in self.publishers}
+        try:
+            self.publishers = []
+            topics = self._made(sim, settings, namespaces)
+            self.channel(DIAGNOSTICS)
+            topics.rehearse(sim.last_report)
+            return NextTopics(topics, self.publishers)
+        except BaseException:
+            self.forget(NextTopics(None, self.publishers), before)
+            raise
+        finally:
+            self.publishers, self._kept = before, {}
+
+    def forget(self, following: NextTopics, kept: Collection[Publisher] | None = None) -> None:
+        """Destroy the publishers of topics that are not needed."""
+        names = {own.name for own in (self.publishers if kept is None else kept)}
+        for publisher in following.publishers:
+            if publisher.name not in names:
+                self._node.destroy_publisher(publisher.publisher)
+
+    def follow_robots(
+        self, following: NextTopics, settings: Settings, arrived: Collection[str]
+    ) -> NextTopics:
+        """Publish other topics from now on; return those so far, to `forget` them.
+
+        The robots in `arrived` publish their state at once. Called between two steps.
+        """
+        before = NextTopics(self._topics, self.publishers)
+        assert following.topics is not None
+        following.topics.go_on_from(self._topics, self._sim)
+        self._topics.clear_markers(0)
+        self._topics, self.publishers = following.topics, list(following.publishers)
+        self.configure(settings)
+        due = {name for name in STATES if self._periods[name]}
+        described = settings[''].publish_robot_description
+        self._topics.publish_arrivals(Step(self._sim.last_report, due), arrived, described)
+        return before
 
     def channel(self, topic: Topic) -> Publisher | None:
         """Return a publisher; None for /clock if it is not published, and for missing packages."""
@@ -133,6 +192,9 @@ class Outputs:
             if topic.name in OPTIONAL:
                 return None
             raise
+        if topic.name in self._kept:
+            self.publishers.append(self._kept[topic.name])
+            return self.publishers[-1]
         check_definition(topic.type.replace('/msg/', '/'))
         self.publishers.append(Publisher(self._node, kind, topic))
         return self.publishers[-1]

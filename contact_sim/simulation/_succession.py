@@ -79,6 +79,11 @@ def with_robots(
             state that is none.
         UnknownName: a state of a robot that is not new, a constraint of a robot that is gone.
     """
+    if not any(True for _ in _staying(sim.robot, robot)):
+        raise InvalidInput(
+            f'robot {robot.name!r}: none of its robots is in the simulation, with the same name, '
+            'joints and contact points; make a new Simulator'
+        )
     new = successor(sim, robot)
     carry_over(sim, new, q, v)
     return new
@@ -88,15 +93,9 @@ def successor(sim: Simulator, robot: RobotModel) -> Simulator:
     """Return a simulation of other robots under the settings of `sim`, all standing.
 
     Raises:
-        InvalidInput: no robot stays, or a contact model that the robots cannot have.
+        InvalidInput: a contact model that the robots cannot have.
     """
-    if not any(True for _ in _staying(sim.robot, robot)):
-        raise InvalidInput(
-            f'robot {robot.name!r}: none of its robots is in the simulation, with the same name, '
-            'joints and contact points; make a new Simulator'
-        )
     work = sim._workspace
-    moments = {name: float(getattr(sim, name).max(initial=0.0)) for name in MOMENT_COEFFICIENTS}
     new = Simulator(
         robot,
         contact_model=sim.model,
@@ -106,7 +105,8 @@ def successor(sim: Simulator, robot: RobotModel) -> Simulator:
         time_step=sim.time_step,
         gravity=sim.gravity,
         integrator=sim.integrator,
-        **moments,
+        torsional_friction=float(sim.torsional_friction.max(initial=0.0)),
+        rolling_friction=float(sim.rolling_friction.max(initial=0.0)),
     )
     new.shadow = sim._shadows.models  # type: ignore[assignment]
     return new

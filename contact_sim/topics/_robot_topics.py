@@ -130,7 +130,7 @@ def recorded_settings(parameters: Mapping[str, Mapping[str, Any]]) -> Settings:
 
 def report_of(report: StepReport, part: RobotPart) -> Report:
     """Return the part of a report that is of one robot: of a robot alone the report itself."""
-    return RobotView(report, part) if part.name else report
+    return report if part.alone else RobotView(report, part)
 
 
 # --- Frame ids.
@@ -316,6 +316,7 @@ class RobotTopics:
         truth: publish the exact values beside what the sensors measure.
         ground: returns the present ground, for sensors that see.
         world: all robots, which these sensors see; None: this robot is alone.
+        namespace: of its topics; None: its name.
 
     Attributes:
         odometry: output of odom.
@@ -332,7 +333,9 @@ class RobotTopics:
         truth: bool = True,
         ground: Callable[[], Terrain] = Plane,
         world: RobotModel | None = None,
+        namespace: str | None = None,
     ) -> None:
+        self._namespace = part.name if namespace is None else namespace
         self.part, self.report = part, report_of(report, part)
         self._node, self._prefix = node, frame_id(part, settings, '')
         self._odom_frame, self._base = settings[''].odom_frame, base_frame_id(part, settings)
@@ -345,7 +348,7 @@ class RobotTopics:
             return frame_id(part, settings, frame) if frame else self._base
 
         def in_world(frame: str) -> str:
-            return part.qualified_name(frame or part.robot.base_frame) if part.name else frame
+            return frame if part.alone else part.qualified_name(frame or part.robot.base_frame)
 
         self._sees_all = world is not None
         self._seeing = SeeingTopics(
@@ -373,6 +376,17 @@ class RobotTopics:
             exact = replace(imu, noise=EXACT, sensing=ImuSensing())
             self._covariances = {False: imu_covariances(imu), True: imu_covariances(exact)}
             self._set.observe(self.report)
+
+    def go_on_from(self, before: RobotTopics) -> None:
+        """Take over the sensors of the same robot among others; those that see begin anew."""
+        if before.part.robot is self.part.robot:
+            self._in_force, self._set = before._in_force, before._set
+            self._covariances = before._covariances
+
+    def publish_now(self, step: Step) -> None:
+        """Publish what is due of this robot."""
+        for output in (self.odometry, *self.sensors):
+            output.publish(step)
 
     def observe(self, report: StepReport) -> None:
         """Sample the sensors after a step of all robots, published or not."""
@@ -417,7 +431,7 @@ class RobotTopics:
 
     def _own(self, topic: Topic, name: str = '') -> Topic:
         """Return a topic of this robot; `name` fills in its pattern."""
-        return topic._replace(name=own_topic(self.part.name, name or topic.name, self._node))
+        return topic._replace(name=own_topic(self._namespace, name or topic.name, self._node))
 
     def _base_pose(self) -> Array:
         return self.report.q[:7] if self.part.robot.floating_base else AT_THE_ORIGIN
