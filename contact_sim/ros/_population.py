@@ -42,6 +42,14 @@ ROOM = 16
 """Contacts of bodies that a solid of a spawned entity may need at once."""
 
 
+class Refused(ContactSimError):
+    """A request that is refused with a code of the standard, the name of a constant."""
+
+    def __init__(self, code: str, reason: object) -> None:
+        super().__init__(str(reason))
+        self.code = code
+
+
 @dataclass(frozen=True, eq=False)
 class Member:
     """A robot or loose body of the node."""
@@ -183,7 +191,9 @@ class Population:
         return result
 
     def check_may_change(self) -> None:
-        """Raise InvalidInput where robots may not change."""
+        """Raise InvalidInput, or Refused without a world, where robots may not change."""
+        if reason := self._control.loop.inactive:
+            raise Refused('RESULT_INCORRECT_STATE', reason)
         if reason := self._refusal():
             raise InvalidInput(reason)
 

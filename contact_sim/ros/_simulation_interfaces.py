@@ -29,10 +29,9 @@ from contact_sim.ros._conversions import (
 )
 from contact_sim.ros._entity_bounds import EntityBoxes, overlaps_box, overlaps_sphere
 from contact_sim.ros._inputs import Services, StateControl, bounded, unit_quaternion
-from contact_sim.ros._population import Member, Population
+from contact_sim.ros._population import Member, Population, Refused
 from contact_sim.ros._publishers import EVERY
 from contact_sim.ros._spawning import (
-    Refused,
     Request,
     Spawning,
     is_loose,

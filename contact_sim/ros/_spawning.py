@@ -34,7 +34,7 @@ from contact_sim.robot._standing_pose import STANDING
 from contact_sim.robot._urdf import is_xml, parse_xml
 from contact_sim.ros._conversions import quaternion_values, vector_values
 from contact_sim.ros._inputs import StateControl, bounded, unit_quaternion, yaw_of
-from contact_sim.ros._population import Member, Population, above_ground
+from contact_sim.ros._population import Member, Population, Refused, above_ground
 from contact_sim.ros._robots import LOOSE, NAME, driven_as, spawned_robot
 from contact_sim.simulation._state import standing_on
 
@@ -55,14 +55,6 @@ MOST_FILES = 1000
 """Files of one folder that are listed."""
 FREE = 6
 """Degrees of freedom of one loose body."""
-
-
-class Refused(ContactSimError):
-    """A request that is refused with a code of the standard, the name of a constant."""
-
-    def __init__(self, code: str, reason: object) -> None:
-        super().__init__(str(reason))
-        self.code = code
 
 
 def spawn_formats() -> list[str]:
@@ -112,14 +104,14 @@ class Spawning:
                 there = [one for one in outcomes if isinstance(one, Member)]
                 try:
                     outcomes.append(await self._member(request, there))
-                except Refused as refusal:
-                    outcomes.append(refusal)
+                except ContactSimError as error:
+                    outcomes.append(_refused(error))
             arriving = [one for one in outcomes if isinstance(one, Member)]
             if arriving:
                 try:
                     await self._population.add(arriving)
                 except ContactSimError as error:
-                    failed = Refused('RESULT_OPERATION_FAILED', error)
+                    failed = _refused(error)
                     return [one if isinstance(one, Refused) else failed for one in outcomes]
             return outcomes
 
@@ -139,10 +131,7 @@ class Spawning:
 
     async def _member(self, request: Request, also: Sequence[Member]) -> Member:
         """Return the entity of a request; raise Refused."""
-        try:
-            self._population.check_may_change()
-        except InvalidInput as error:
-            raise Refused('RESULT_OPERATION_FAILED', error) from error
+        self._population.check_may_change()
         settings = self._control.parameters.settings
         members = (*self._population.members, *also)
         if request.name and not NAME.fullmatch(request.name):
@@ -223,6 +212,10 @@ class Spawning:
     def _absolute(self, namespace: str) -> str:
         own = self._node.get_namespace().rstrip('/')
         return namespace if namespace.startswith('/') else f'{own}/{namespace}'.rstrip('/')
+
+
+def _refused(error: ContactSimError) -> Refused:
+    return error if isinstance(error, Refused) else Refused('RESULT_OPERATION_FAILED', error)
 
 
 def _loaded(source: str, settings: Settings) -> RobotModel:

@@ -17,8 +17,8 @@ from contact_sim.errors import ContactSimError, shortened, shown
 from contact_sim.ros._factory import chosen_terrain
 from contact_sim.ros._inputs import StateControl
 from contact_sim.ros._parameters import GROUNDS
-from contact_sim.ros._population import Population, world_of
-from contact_sim.ros._spawning import Refused, files_in, is_file, path_of
+from contact_sim.ros._population import Population, Refused, world_of
+from contact_sim.ros._spawning import files_in, is_file, path_of
 from contact_sim.simulation._state import standing_on
 from contact_sim.terrain._generator import GROUND_FILES, READY_MADE, TerrainGenerator
 

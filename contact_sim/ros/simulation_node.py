@@ -230,8 +230,6 @@ class SimulationNode(Node):
 
     def _no_other_robots(self) -> str:
         """Return why robots may not come or go, '' if they may."""
-        if self.loop.inactive:
-            return self.loop.inactive
         if self.recorder is not None and not self.loop.tally.recording:
             return (
                 'a recording is under way, which is of the robots of the start: start the node '
