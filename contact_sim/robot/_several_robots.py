@@ -169,8 +169,9 @@ class Part:
     name: str
     """'' for at most one of them, whose names of joints and links stay as they are."""
     robot: RobotModel
-    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """x and y [m] of the origin of its reference poses in world, and yaw [rad]."""
+    place: tuple[float, ...] = (0.0, 0.0, 0.0)
+    """x and y [m] of the origin of its reference poses in world, and yaw [rad]; of a fixed base
+    then perhaps z [m], roll and pitch [rad]."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or SEPARATOR in self.name:
@@ -178,17 +179,22 @@ class Part:
         if not isinstance(self.robot, RobotModel):
             raise InvalidInput(f'joined: {self.name} = {shown(self.robot)}: expected a RobotModel')
         place = real_array(f'joined: place of {self.name}', self.place)
-        if place.shape not in ((2,), (3,)) or not np.isfinite(place).all():
+        shapes = ((2,), (3,)) if self.robot.floating_base else ((2,), (3,), (6,))
+        if place.shape not in shapes or not np.isfinite(place).all():
             raise InvalidInput(
-                f'joined: place of {self.name} = {shown(self.place)}: expected x, y, yaw'
+                f'joined: place of {self.name} = {shown(self.place)}: expected x, y, yaw, and of '
+                'a fixed base perhaps z, roll, pitch'
             )
-        object.__setattr__(self, 'place', (*place.tolist(), 0.0)[:3])
+        numbers = place.tolist()
+        object.__setattr__(
+            self, 'place', tuple(numbers if len(numbers) > 3 else (*numbers, 0.0)[:3])
+        )
 
     @property
     def placement(self) -> pin.SE3:
         """Placement of the origin of its reference poses in world."""
-        x, y, yaw = self.place
-        return pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.array([x, y, 0.0]))
+        x, y, yaw, z, roll, pitch = (*self.place, 0.0, 0.0, 0.0)[:6]
+        return pin.SE3(pin.rpy.rpyToMatrix(roll, pitch, yaw), np.array([x, y, z]))
 
     def qualified_name(self, name: str) -> str:
         """Return the name of something of this robot among all robots: `robot/name`."""
@@ -197,9 +203,17 @@ class Part:
     def qualified(self, item: Placed) -> Placed:
         """Return a contact point or a solid of this robot with its qualified names."""
         name, frame, joint = map(self.qualified_name, (item.name, item.frame, item.joint))
-        if item.joint == UNIVERSE:
-            joint = UNIVERSE
-        return replace(item, name=name, frame=frame, joint=joint)
+        if item.joint != UNIVERSE:
+            return replace(item, name=name, frame=frame, joint=joint)
+        return replace(self._moved(item), name=name, frame=frame)
+
+    def _moved(self, item: Placed) -> Placed:
+        """Return what is fixed to the world where this robot is."""
+        if isinstance(item, ContactPoint):
+            return replace(item, offset=self.placement.act(item.offset))  # type: ignore[call-arg]
+        moved = self.placement * item.placement
+        centre, rotation = moved.translation.tolist(), moved.rotation.ravel().tolist()
+        return replace(item, centre=tuple(centre), rotation=tuple(rotation))
 
 
 @checked_fields
@@ -271,6 +285,7 @@ def joined(
         robots: by the names they have among each other; names of joints and links of one whose
             name is '' stay as they are.
         places: x, y [m] and yaw [rad] of their reference poses in world; the origin if left out.
+            A fixed base may have z [m], roll and pitch [rad] as well.
         name: name of all together.
         against_each_other: whether their links may touch those of the others.
         most: contacts between bodies that all of them may have at once.
@@ -340,8 +355,7 @@ def _parts(
     if unknown:
         raise UnknownName('joined robot in places', unknown[0], robots)
     parts = tuple(
-        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0))))  # type: ignore[arg-type]
-        for key, robot in robots.items()
+        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0)))) for key, robot in robots.items()
     )
     prefixes = tuple(_prefix(part.name) for part in parts if part.name)
     for part in parts:

@@ -58,8 +58,8 @@ class Member:
     """Among all; '' of the one that had no other at the start."""
     robot: RobotModel
     """As it is alone, with its actuators."""
-    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """x, y [m] and yaw [rad] of its reference poses."""
+    place: tuple[float, ...] = (0.0, 0.0, 0.0)
+    """Of its reference poses, as `joined` has it."""
     namespace: str = ''
     """Of its topics."""
     spawned: bool = False

@@ -6,7 +6,6 @@ What a request names is found here: a robot of the catalogue, a loose body, a fi
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 import numpy as np
+import pinocchio as pin
 from rclpy.node import Node
 
 from contact_sim._types import Array
@@ -148,7 +148,7 @@ class Spawning:
 
         def started() -> Member:
             driven = driven_as(name, robot, settings)
-            place = (*position[:2].tolist(), yaw_of(quaternion))
+            place = place_of(driven, position, quaternion)
             return Member(
                 name, driven, place, namespace, spawned=True,
                 q=self._start(driven, position, quaternion, place),
@@ -178,12 +178,6 @@ class Spawning:
         terrain = self._control.sim.terrain
         q = robot.reference_configuration().copy()
         if not robot.floating_base:
-            upright = math.hypot(*quaternion[:2].tolist()) < 1e-6
-            if position[2] or not upright:
-                raise Refused(
-                    'INVALID_POSE', 'the base of this robot is fixed: only x, y and yaw of its '
-                    'pose can be chosen',
-                )  # fmt: skip
             return q
         try:
             standing_on(robot, terrain, STANDING, *place)
@@ -314,6 +308,15 @@ def name_of(request: Request, robot: RobotModel, taken: set[str]) -> str:
         raise Refused('NAME_NOT_UNIQUE', f'name {wanted!r} is taken; or set allow_renaming')
     numbered = (f'{wanted}_{k}' for k in itertools.count(1))
     return next(name for name in numbered if name not in taken)
+
+
+def place_of(robot: RobotModel, position: Array, quaternion: Array) -> tuple[float, ...]:
+    """Return the place of a robot among others: x, y, yaw, of a fixed base z, roll, pitch too."""
+    x, y, z = position.tolist()
+    if robot.floating_base:
+        return x, y, yaw_of(quaternion)
+    roll, pitch, yaw = pin.rpy.matrixToRpy(pin.Quaternion(quaternion).matrix()).tolist()
+    return x, y, yaw, z, roll, pitch
 
 
 def is_loose(robot: RobotModel) -> bool:

@@ -185,6 +185,8 @@ EXACT_SENSORS: Settings = {
     'sensors.forces': ForceSensing(),
 }  # fmt: skip
 """Settings of sensors that measure the exact values."""
+FRAMES = 'imu', 'height_scan', 'lidar', 'depth_camera'
+"""Prefixes of the parameters of sensors that have a frame."""
 SETTINGS = ('noise', 'sensors.imu', 'sensors.joints', 'sensors.contacts', 'sensors.forces')
 """Prefixes of the live parameters of sensors."""
 
@@ -225,15 +227,29 @@ def chosen_sensors(part: RobotPart, settings: Settings) -> RobotSensors:
 
 
 def check_sensors(robot: RobotModel, settings: Settings) -> None:
-    """Refuse sensors that not every robot can have.
+    """Refuse sensors that no robot can have.
 
     Raises:
-        UnknownName: a frame or a foot that does not exist.
+        UnknownName: a frame that no robot has, a foot that does not exist.
     """
     ContactFlags(robot, settings['sensors.contacts'])  # feet of robots that do not exist
-    for part in parts_of(robot):
-        chosen_sensors(part, settings)
-        seeing_sensors(part.robot, settings, Plane())
+    parts = parts_of(robot)
+    nowhere = any(all(_lacks(part, settings, group) for part in parts) for group in FRAMES)
+    for part in parts:
+        own = settings if nowhere else own_settings(part, settings)
+        chosen_sensors(part, own)
+        seeing_sensors(part.robot, own, Plane())
+
+
+def own_settings(part: RobotPart, settings: Settings) -> Settings:
+    """Return the settings with the base for frames that one of several robots does not have."""
+    lacking = [group for group in FRAMES if not part.alone and _lacks(part, settings, group)]
+    return settings | {group: replace(settings[group], frame_id='') for group in lacking}
+
+
+def _lacks(part: RobotPart, settings: Settings, group: str) -> bool:
+    frame: str = settings[group].frame_id if group in settings else ''
+    return bool(frame) and not part.robot.pinocchio_model.existFrame(frame)
 
 
 class SensorSet:
@@ -336,6 +352,7 @@ class RobotTopics:
         namespace: str | None = None,
     ) -> None:
         self._namespace = part.name if namespace is None else namespace
+        settings = own_settings(part, settings)
         self.part, self.report = part, report_of(report, part)
         self._node, self._prefix = node, frame_id(part, settings, '')
         self._odom_frame, self._base = settings[''].odom_frame, base_frame_id(part, settings)
@@ -367,6 +384,7 @@ class RobotTopics:
 
     def configure(self, settings: Settings) -> None:
         """Use other sensor errors from the next step on; a change drops delayed samples."""
+        settings = own_settings(self.part, settings)
         self._seeing.configure(settings, settings[''].seed + SEEDS * self.part.number)
         chosen = [settings[prefix] for prefix in SETTINGS] + [settings[''].seed]
         if chosen != self._in_force:
