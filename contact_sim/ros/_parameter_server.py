@@ -7,6 +7,7 @@ import math
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, get_args, get_origin
 
@@ -62,11 +63,17 @@ class ParameterServer:
 
         What is declared already stays as it is.
         """
-        before, self._restoring = self._restoring, True  # each alone is no request to be checked
-        try:
+        with self.declaring():
             for prefix, cls in groups.items():
                 if prefix not in self.settings:
                     self._declare_group(prefix, cls)
+
+    @contextmanager
+    def declaring(self) -> Iterator[None]:
+        """Let parameters be declared: none of them alone is a request to be checked."""
+        before, self._restoring = self._restoring, True
+        try:
+            yield
         finally:
             self._restoring = before
 

@@ -269,10 +269,11 @@ class Population:
         parts = {part.name: part for part in parts_of(robot)}
         gains = joint_gains(robot, settings)
         following = outputs.topics_of(built.sim, settings, namespaces)
-        subscriptions = {
-            one.name: Subscriptions(self._node, parts[one.name], control, one.namespace)
-            for one in arriving
-        }
+        with control.parameters.declaring():  # of their quality of service
+            subscriptions = {
+                one.name: Subscriptions(self._node, parts[one.name], control, one.namespace)
+                for one in arriving
+            }
         unneeded = [following]
 
         def act() -> None:

@@ -1,6 +1,7 @@
 """The services of simulation_interfaces on a simulator, asked without a network."""
 
 import asyncio
+import contextlib
 import importlib.util
 import sys
 from dataclasses import replace
@@ -105,6 +106,8 @@ class Parameters:
     def declare(self, groups):
         for prefix, kind in groups.items():
             self.settings.setdefault(prefix, kind())
+
+    declaring = contextlib.nullcontext
 
     def change(self, values):
         for name, value in values.items():
