@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -98,89 +98,19 @@ def check_definition(name: str) -> None:
             check_definition(field.type)
 
 
-class NextTopics(NamedTuple):
-    """Topics, and the publishers that they need."""
+class PublisherSet:
+    """The publishers that topics need: a sink.
 
-    topics: SimulationTopics | None
-    publishers: list[Publisher]
+    Args:
+        node: makes them.
+        with_clock: whether /clock is among them.
+        kept: publishers that are taken again for their topics.
+    """
 
-
-class Outputs:
-    """Publishes what is due after a step, by simulated time; the sink of all topics."""
-
-    def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
-        self._node, self._sim = node, sim
-        self._clock = settings[''].clock == 'publish'
-        self.publishers: list[Publisher] = []
-        self._kept: dict[str, Publisher] = {}  # while topics of other robots are made
-        self._tick = 0
-        self.instant_period = 0  # steps after which states are published, too; 0: as their rates
-        self._last_instant: int | None = None
-        self._periods = publish_periods(settings['publish_rate'], sim.time_step)
-        self._topics = self._made(sim, settings)
-        self.diagnostics: Any = self.channel(DIAGNOSTICS)
-        if find_spec('tf2_msgs') is None:
-            node.get_logger().info('tf2_msgs is not installed: no TF; the pose is on odom')
-        now = nanoseconds(sim.time)
-        self._topics.publish_static_transforms(now)
-        if settings[''].publish_robot_description:
-            self._topics.publish_descriptions()
-        self._topics.rehearse(sim.last_report)
-        self._topics.publish_ground(now)
-
-    def _made(
-        self, sim: Simulator, settings: Settings, namespaces: Mapping[str, str] | None = None
-    ) -> SimulationTopics:
-        node = self._node
-        return SimulationTopics(
-            sim, settings, described_constraints(settings), self, node.get_name(),
-            node.get_fully_qualified_name().lstrip('/'), namespaces=namespaces,
-        )  # fmt: skip
-
-    def topics_of(
-        self, sim: Simulator, settings: Settings, namespaces: Mapping[str, str]
-    ) -> NextTopics:
-        """Return topics of other robots; publishers of topics that stay are those that there are.
-
-        Nothing is published of them before `follow_robots`; `forget` them if that is never.
-        """
-        before, self._kept = self.publishers, {own.name: own for own in self.publishers}
-        try:
-            self.publishers = []
-            topics = self._made(sim, settings, namespaces)
-            self.channel(DIAGNOSTICS)
-            topics.rehearse(sim.last_report)
-            return NextTopics(topics, self.publishers)
-        except BaseException:
-            self.forget(NextTopics(None, self.publishers), before)
-            raise
-        finally:
-            self.publishers, self._kept = before, {}
-
-    def forget(self, following: NextTopics, kept: Collection[Publisher] | None = None) -> None:
-        """Destroy the publishers of topics that are not needed."""
-        names = {own.name for own in (self.publishers if kept is None else kept)}
-        for publisher in following.publishers:
-            if publisher.name not in names:
-                self._node.destroy_publisher(publisher.publisher)
-
-    def follow_robots(
-        self, following: NextTopics, settings: Settings, arrived: Collection[str]
-    ) -> NextTopics:
-        """Publish other topics from now on; return those so far, to `forget` them.
-
-        The robots in `arrived` publish their state at once. Called between two steps.
-        """
-        before = NextTopics(self._topics, self.publishers)
-        assert following.topics is not None
-        following.topics.go_on_from(self._topics, self._sim)
-        self._topics.clear_markers(0)
-        self._topics, self.publishers = following.topics, list(following.publishers)
-        self.configure(settings)
-        due = {name for name in STATES if self._periods[name]}
-        described = settings[''].publish_robot_description
-        self._topics.publish_arrivals(Step(self._sim.last_report, due), arrived, described)
-        return before
+    def __init__(self, node: Node, with_clock: bool, kept: Iterable[Publisher] = ()) -> None:
+        self._node, self._clock = node, with_clock
+        self._kept = {publisher.name: publisher for publisher in kept}
+        self.all: list[Publisher] = []
 
     def channel(self, topic: Topic) -> Publisher | None:
         """Return a publisher; None for /clock if it is not published, and for missing packages."""
@@ -192,12 +122,106 @@ class Outputs:
             if topic.name in OPTIONAL:
                 return None
             raise
-        if topic.name in self._kept:
-            self.publishers.append(self._kept[topic.name])
-            return self.publishers[-1]
-        check_definition(topic.type.replace('/msg/', '/'))
-        self.publishers.append(Publisher(self._node, kind, topic))
-        return self.publishers[-1]
+        publisher = self._kept.pop(topic.name, None)
+        if publisher is None:
+            check_definition(topic.type.replace('/msg/', '/'))
+            publisher = Publisher(self._node, kind, topic)
+        self.all = [*self.all, publisher]  # another one: threads read it
+        return publisher
+
+    def destroy(self, used: Iterable[Publisher]) -> None:
+        """Destroy the publishers that are not among those in use."""
+        in_use = set(used)
+        for publisher in self.all:
+            if publisher not in in_use:
+                self._node.destroy_publisher(publisher.publisher)
+
+
+class NextTopics(NamedTuple):
+    """Topics, and the publishers that they need."""
+
+    topics: SimulationTopics
+    publishers: PublisherSet
+
+
+class Outputs:
+    """Publishes what is due after a step, by simulated time."""
+
+    def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
+        self._node, self._sim = node, sim
+        self._tick = 0
+        self.instant_period = 0  # steps after which states are published, too; 0: as their rates
+        self._last_instant: int | None = None
+        self._periods = publish_periods(settings['publish_rate'], sim.time_step)
+        self._publishers = PublisherSet(node, settings[''].clock == 'publish')
+        self._topics = self._made(sim, settings, self._publishers)
+        self.diagnostics: Any = self._publishers.channel(DIAGNOSTICS)
+        if find_spec('tf2_msgs') is None:
+            node.get_logger().info('tf2_msgs is not installed: no TF; the pose is on odom')
+        now = nanoseconds(sim.time)
+        self._topics.publish_static_transforms(now)
+        if settings[''].publish_robot_description:
+            self._topics.publish_descriptions()
+        self._topics.rehearse(sim.last_report)
+        self._topics.publish_ground(now)
+
+    @property
+    def publishers(self) -> list[Publisher]:
+        """All publishers."""
+        return self._publishers.all
+
+    def _made(
+        self,
+        sim: Simulator,
+        settings: Settings,
+        sink: PublisherSet,
+        namespaces: Mapping[str, str] | None = None,
+    ) -> SimulationTopics:
+        node = self._node
+        return SimulationTopics(
+            sim, settings, described_constraints(settings), sink, node.get_name(),
+            node.get_fully_qualified_name().lstrip('/'), namespaces=namespaces,
+        )  # fmt: skip
+
+    def topics_of(
+        self, sim: Simulator, settings: Settings, namespaces: Mapping[str, str]
+    ) -> NextTopics:
+        """Return topics of other robots; publishers of topics that stay are those that there are.
+
+        Nothing is published of them before `follow_robots`; `forget` them if that is never.
+        """
+        sink = PublisherSet(self._node, settings[''].clock == 'publish', self.publishers)
+        try:
+            topics = self._made(sim, settings, sink, namespaces)
+            sink.channel(DIAGNOSTICS)
+            if settings[''].publish_robot_description:
+                topics.make_descriptions()
+            topics.rehearse(sim.last_report)
+        except BaseException:
+            sink.destroy(self.publishers)
+            raise
+        return NextTopics(topics, sink)
+
+    def forget(self, other: NextTopics) -> None:
+        """Destroy the publishers of topics that are not published, or no more."""
+        other.publishers.destroy(self.publishers)
+
+    def follow_robots(
+        self, following: NextTopics, settings: Settings, arrived: Collection[str]
+    ) -> NextTopics:
+        """Publish other topics from now on; return those so far, to `forget` them.
+
+        The robots in `arrived` publish their state at once. Called between two steps.
+        """
+        before = NextTopics(self._topics, self._publishers)
+        following.topics.go_on_from(self._topics, self._sim)
+        self._topics.clear_markers(0)
+        self._topics, self._publishers = following
+        self.configure(settings)
+        due = {name for name in STATES if self._periods[name]}
+        described = settings[''].publish_robot_description
+        self._topics.publish_arrivals(Step(self._sim.last_report, due), arrived, described)
+        return before
 
     def configure(self, settings: Settings) -> None:
         """Publish at other rates and with other sensor errors from the next step on."""

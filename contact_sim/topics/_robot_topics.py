@@ -36,6 +36,7 @@ from contact_sim.sensors._robot_view import Report, RobotView
 from contact_sim.sensors._sensor import EXACT, SMALLEST_VARIANCE
 from contact_sim.simulation._report import StepReport
 from contact_sim.topics._messages import (
+    Channel,
     Constant,
     Message,
     Output,
@@ -358,6 +359,7 @@ class RobotTopics:
         self._odom_frame, self._base = settings[''].odom_frame, base_frame_id(part, settings)
         self._alias = base_alias(part, settings)
         self._messages = SensorMessages(part, settings)
+        self._description: Channel | None = None
         self._in_force: list[Any] = []
         seed = settings[''].seed + SEEDS * part.number
 
@@ -412,11 +414,16 @@ class RobotTopics:
         self._set.observe(self.report)
         self._seeing.observe(report if self._sees_all else self.report)
 
+    def make_description(self, sink: Sink) -> None:
+        """Make the channel of robot_description; nothing is published."""
+        self._description = sink.channel(self._own(DESCRIPTION))
+
     def publish_description(self, sink: Sink) -> None:
         """Publish robot_description."""
-        channel = sink.channel(self._own(DESCRIPTION))
-        if channel is not None:
-            channel.publish({'data': self.part.robot.description})
+        if self._description is None:
+            self.make_description(sink)
+        if self._description is not None:
+            self._description.publish({'data': self.part.robot.description})
 
     def base_transform(self, time: int) -> Message:
         """Return the pose of the base as a transform."""

@@ -199,6 +199,11 @@ class SimulationTopics:
         """Return the transforms to other names of frames of the robots."""
         return [one for robot in self._robots for one in robot.alias_transforms(time)]
 
+    def make_descriptions(self) -> None:
+        """Make the channels of robot_description of every robot; nothing is published."""
+        for robot in self._robots:
+            robot.make_description(self._sink)
+
     def publish_descriptions(self) -> None:
         """Publish robot_description of every robot."""
         for robot in self._robots:

@@ -14,9 +14,11 @@ pytest.importorskip(
 )
 
 from geometry_msgs.msg import PoseStamped
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import NODE, SECOND, Session, stamp_of
 from sensor_msgs.msg import JointState
 from simulation_interfaces import msg, srv
+from std_msgs.msg import String
 
 if not hasattr(srv, 'SpawnEntities') or not hasattr(srv.SpawnEntity.Request(), 'entity_resource'):
     pytest.skip('fields of releases before 2.1: see test_ros_spawning.py', allow_module_level=True)
@@ -176,6 +178,38 @@ def test_many_entities_come_and_go(session):
         delete(session, f'one{k % 3}')
     step(session, 10)
     assert ask(session, srv.GetEntities, filters=msg.EntityFilters(filter='^one')).entities == []
+
+
+def test_what_a_node_says_of_others(tmp_path):
+    """A recording stays of the robots of the start; descriptions are kept for who comes late."""
+    folder = tmp_path / 'recording'
+    folder.mkdir()
+    recorded = {'start_paused': True, 'record': str(folder / 'run.npz')}
+    with Session(folder, TOPICS, recorded) as session:
+        session.started()
+        resource = msg.Resource(uri=BOX)
+        answer = ask(session, srv.SpawnEntity, name='crate', entity_resource=resource)
+        assert answer.result.result == msg.Result.RESULT_OPERATION_FAILED
+        assert 'a recording is under way' in answer.result.error_message
+        answer = ask(session, srv.LoadWorld, world_resource=msg.Resource(uri='plane'))
+        assert answer.result.result == OK
+        step(session, 5)
+    parameters = {'start_paused': True, 'publish_robot_description': True}
+    with Session(tmp_path, TOPICS, parameters) as session:
+        session.started()
+        spawn(session, BOX, 'crate', 1.0)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        heard = {}
+        for topic in ('/robot_description', '/crate/robot_description'):
+            session.node.create_subscription(
+                String, topic, lambda message, topic=topic: heard.update({topic: message.data}),
+                latched,
+            )  # fmt: skip
+        session.wait(lambda: len(heard) == 2, 'both descriptions')
+        assert 'go1' in heard['/robot_description']
+        assert 'box' in heard['/crate/robot_description']
+        said = session.diagnostics()
+        assert {'sent on odom', 'sent on crate/odom', 'crate/command_age'} <= said.keys()
 
 
 def controlled(folder, spawning):
