@@ -13,6 +13,9 @@ from simulation_interfaces_stand_in import LACKING, PACKAGE
 
 from contact_sim import Simulator, joined, load_robot
 from contact_sim.robot._several_robots import parts_of
+from contact_sim.ros._commands import UncheckedPoint
+from contact_sim.ros._lockstep import Verdict
+from contact_sim.ros._parameters import LockstepParameters
 from contact_sim.ros._spawning import spawnables
 
 ROBOT = load_robot('go1')
@@ -149,6 +152,30 @@ def test_commands_and_gains_of_others_stay(newest):
     assert 'unknown joint' in commands.take_joint_state(names[:1], [0.3], [], [])
     assert entities(newest) == ['solo', 'crate']
     step(newest, 20)
+
+
+def test_trajectories_and_commands_on_their_way_follow_their_joints(newest):
+    """What waits for its instant in lockstep, and a trajectory under way, are of names."""
+    commands, lockstep, names = newest.loop.commands, newest.loop.lockstep, ROBOT.joint_names
+    q, second = ROBOT.joint_positions(newest.sim.q), 1_000_000_000
+    points = [UncheckedPoint(second, (q + 1.0).tolist())]
+    assert commands.take_trajectory(names, points, 0, 0) is None
+    half = commands.at(0, q, 0.0 * q), commands.at(second // 2, q, 0.0 * q)
+    spawn(newest, 'solo12', name='solo', initial_pose=pose(2.0))
+    zeros = np.zeros(24)
+    moved = commands.at(second // 2, zeros, zeros)
+    assert moved.position[:12] == pytest.approx(half[1].position, abs=1e-12)
+    assert moved.velocity[:12] == pytest.approx(half[1].velocity, abs=1e-12)
+    lockstep.configure(LockstepParameters(enabled=True), 0)
+    commands.take_joint_state(names, q, [], [], 5_000_000)
+    commands.take_joint_state(['solo/FL_HAA'], [0.7], [], [], 5_000_000)
+    newest.parameters.settings['lockstep'] = LockstepParameters()
+    newest.ask('delete_entity', entity='go1')
+    assert lockstep.verdict(5_000_000, 5) is Verdict.WAIT  # eleven joints are missing
+    others = [f'solo/{name}' for name in load_robot('solo12').joint_names[1:]]
+    commands.take_joint_state(others, np.zeros(11), [], [], 5_000_000)
+    assert lockstep.verdict(5_000_000, 5) is Verdict.STEP
+    assert commands.current.position[0] == 0.7
 
 
 def test_pushes_on_those_that_stay_go_on(newest):
