@@ -20,7 +20,7 @@ from rclpy.task import Future
 
 from contact_sim._types import Array, Mask
 from contact_sim.collision._terrain import Terrain
-from contact_sim.errors import ContactSimError, InvalidInput
+from contact_sim.errors import ContactSimError, InvalidInput, shortened
 from contact_sim.parameters import Settings
 from contact_sim.robot._collision_pairs import LARGEST_MOST
 from contact_sim.robot._model import RobotModel
@@ -269,14 +269,12 @@ class Population:
         parts = {part.name: part for part in parts_of(robot)}
         gains = joint_gains(robot, settings)
         following = outputs.topics_of(built.sim, settings, namespaces)
-        with control.parameters.declaring():  # of their quality of service
-            subscriptions = {
-                one.name: Subscriptions(self._node, parts[one.name], control, one.namespace)
-                for one in arriving
-            }
+        subscriptions: dict[str, Subscriptions] = {}
         unneeded = [following]
 
         def act() -> None:
+            nonlocal waited
+            begin = time.perf_counter()
             if built.made_for != _made_for(sim):
                 raise InvalidInput('the simulation has got another ground meanwhile; try again')
             carry_over(sim, built.sim, {one.name: one.q for one in arriving if one.q is not None})
@@ -295,10 +293,17 @@ class Population:
             unneeded[0] = outputs.follow_robots(following, settings, subscriptions)
             if loop.feed is not None:
                 loop.feed.latest = sim.last_report, {}
+            waited = time.perf_counter() - begin
 
+        waited = 0.0
         try:
+            with control.parameters.declaring():  # of their quality of service
+                for one in arriving:
+                    subscriptions[one.name] = Subscriptions(
+                        self._node, parts[one.name], control, one.namespace
+                    )
             loop.between_steps(act)
-        except ContactSimError:
+        except BaseException:
             for own in subscriptions.values():
                 own.end()
             raise
@@ -310,8 +315,8 @@ class Population:
                 self._subscriptions.pop(name).end()
         self._subscriptions.update(subscriptions)
         self._node.get_logger().info(
-            f'robots from t = {sim.time:.9g} s on: {robot.name}; built in {1e3 * seconds:.0f} ms, '
-            f'the simulation waited {1e3 * loop.watchdog.last:.1f} ms'
+            f'robots from t = {sim.time:.9g} s on: {shortened(robot.name)}; built in '
+            f'{1e3 * seconds:.0f} ms, the simulation waited {1e3 * waited:.1f} ms'
         )
 
     # ---------------------------------------------------------------- starts

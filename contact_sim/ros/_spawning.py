@@ -51,6 +51,9 @@ WORLD = 'world'
 """Name that the standard has for the frame of the world."""
 TOKEN = re.compile('[A-Za-z_][A-Za-z0-9_]*')
 """Part of a namespace."""
+LONGEST_NAME = 100
+"""Characters of a name or a namespace: topics may have 255."""
+NAME_FORM = f'expected a letter, then letters, digits and _, at most {LONGEST_NAME}'
 MOST_FILES = 1000
 """Files of one folder that are listed."""
 FREE = 6
@@ -134,11 +137,8 @@ class Spawning:
         self._population.check_may_change()
         settings = self._control.parameters.settings
         members = (*self._population.members, *also)
-        if request.name and not NAME.fullmatch(request.name):
-            raise Refused(
-                'NAME_INVALID',
-                f'name {shown(request.name)}: expected a letter, then letters, digits and _',
-            )
+        if request.name and not is_name(request.name):
+            raise Refused('NAME_INVALID', f'name {shown(request.name)}: {NAME_FORM}')
         source = source_of(request.uri, request.text)
         position, quaternion = self._pose(request, settings)
         robot = await self._population.apart(lambda: _loaded(source, settings))
@@ -189,7 +189,7 @@ class Spawning:
     def _namespace(self, namespace: str, members: Iterable[Member]) -> str:
         """Return the namespace of a new robot's topics, or raise Refused."""
         tokens = namespace.removeprefix('/').removesuffix('/').split('/')
-        if not all(TOKEN.fullmatch(token) for token in tokens):
+        if not all(TOKEN.fullmatch(token) for token in tokens) or len(namespace) > LONGEST_NAME:
             raise Refused(
                 'NAMESPACE_INVALID', f'namespace {shown(namespace)}: expected words of letters, '
                 'digits and _ with / between them',
@@ -256,9 +256,12 @@ def is_file(path: Path) -> bool:
 
 def path_of(uri: str) -> Path:
     """Return the path of a file:// or package:// URI, or of a path; raise Refused for others."""
-    parsed = urlparse(uri)
     if '://' not in uri and not uri.startswith('file:'):
         return Path(uri)
+    try:
+        parsed = urlparse(uri)
+    except ValueError as error:
+        raise Refused('UNSUPPORTED_FORMAT', f'uri {shown(uri)}: {error}') from error
     if parsed.scheme == 'file' and parsed.netloc in ('', 'localhost'):
         return Path(unquote(parsed.path))
     if parsed.scheme == 'package':
@@ -288,6 +291,11 @@ def _checked_text(text: str) -> str:
     return text
 
 
+def is_name(text: str) -> bool:
+    """Return whether a text can be the name of an entity: part of topics and frames."""
+    return NAME.fullmatch(text) is not None and len(text) <= LONGEST_NAME
+
+
 def name_of(request: Request, robot: RobotModel, taken: set[str]) -> str:
     """Return the name of a new entity: that of the request, or of the robot, perhaps numbered.
 
@@ -295,13 +303,13 @@ def name_of(request: Request, robot: RobotModel, taken: set[str]) -> str:
         Refused: a name that is taken or cannot be, where it may not be changed.
     """
     wanted = request.name or robot.name
-    if not NAME.fullmatch(wanted):
+    if not is_name(wanted):
         if not request.allow_renaming:
             raise Refused(
-                'NAME_INVALID', f'name {shown(wanted)}: expected a letter, then letters, digits '
-                'and _; or set allow_renaming',
-            )  # fmt: skip
-        wanted = re.sub('[^A-Za-z0-9_]', '_', wanted).lstrip('_0123456789') or 'entity'
+                'NAME_INVALID', f'name {shown(wanted)}: {NAME_FORM}; or set allow_renaming'
+            )
+        wanted = re.sub('[^A-Za-z0-9_]', '_', wanted[:LONGEST_NAME]).lstrip('_0123456789')
+        wanted = wanted or 'entity'
     if wanted not in taken:
         return wanted
     if not request.allow_renaming:

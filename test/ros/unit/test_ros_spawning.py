@@ -222,7 +222,7 @@ def test_names_are_unique_or_numbered(server):
         assert untouched(server, lambda name=name: spawn(server, BOX, name=name)) == NOT_UNIQUE
     answer = spawn(server, BOX, name='crate', allow_renaming=True)
     assert (answer.result.result, answer.entity_name) == (OK, 'crate_1')
-    for name in ('a/b', '1st', 'a-b', '/crate', 'ü', ' '):
+    for name in ('a/b', '1st', 'a-b', '/crate', 'ü', ' ', 'x' * 101):
         assert untouched(server, lambda name=name: spawn(server, BOX, name=name)) == INVALID
     text = URDF.replace('"crate"', '"my-crate 7"')
     assert untouched(server, lambda: spawn(server, text=text)) == INVALID
@@ -231,7 +231,7 @@ def test_names_are_unique_or_numbered(server):
 
 
 def test_topics_live_in_the_namespace(newest):
-    for wrong in ('a b', '/', 'a//b', '1/x', 'a/é'):
+    for wrong in ('a b', '/', 'a//b', '1/x', 'a/é', 'x/' * 60):
         request = lambda wrong=wrong: spawn(newest, BOX, name='x', entity_namespace=wrong)  # noqa: E731
         assert untouched(newest, request) == NAMESPACE
     spawn(newest, BOX, name='crate', entity_namespace='fleet/one')
@@ -249,7 +249,8 @@ def test_topics_live_in_the_namespace(newest):
         ('', '', NO_RESOURCE), ('', ' \n', NO_RESOURCE), ('nobody', '', NOT_FOUND),
         ('/nowhere/x.urdf', '', NOT_FOUND), ('package://nobody/x.urdf', '', NOT_FOUND),
         ('http://example.com/x.urdf', '', FORMAT), ('/tmp/x.usd', '', FORMAT),
-        ('file://elsewhere/x.urdf', '', FORMAT), ('x' * 5000 + '.urdf', '', NOT_FOUND),
+        ('file://elsewhere/x.urdf', '', FORMAT), ('http://[x', '', FORMAT),
+        ('x' * 5000 + '.urdf', '', NOT_FOUND),
         ('', 'a robot', FORMAT), ('', '<usd/>', FORMAT), ('', '<robot', PARSE),
         ('', '<robot name="x"/>', PARSE), ('box:1:2', '', PARSE), ('box:1:1:1:-1', '', PARSE),
         ('', URDF.replace('box size="0.2 0.2 0.2"', 'mesh filename="file:///no.stl"'), MISSING),
