@@ -54,6 +54,7 @@ TOKEN = re.compile('[A-Za-z_][A-Za-z0-9_]*')
 LONGEST_NAME = 100
 """Characters of a name or a namespace: topics may have 255."""
 NAME_FORM = f'expected a letter, then letters, digits and _, at most {LONGEST_NAME}'
+ALLOW = 'or set allow_renaming'
 MOST_FILES = 1000
 """Files of one folder that are listed."""
 FREE = 6
@@ -139,10 +140,13 @@ class Spawning:
         members = (*self._population.members, *also)
         if request.name and not is_name(request.name):
             raise Refused('NAME_INVALID', f'name {shown(request.name)}: {NAME_FORM}')
+        taken = {name for one in members for name in (one.entity, one.name)}
+        if request.name in taken and not request.allow_renaming:  # before anything is read
+            raise Refused('NAME_NOT_UNIQUE', f'name {request.name!r} is taken; {ALLOW}')
         source = source_of(request.uri, request.text)
         position, quaternion = self._pose(request, settings)
         robot = await self._population.apart(lambda: _loaded(source, settings))
-        name = name_of(request, robot, {one.entity for one in members} | {m.name for m in members})
+        name = name_of(request, robot, taken)
         namespace = self._namespace(request.namespace or name, members)
         settings = self._population.declare(name, robot)
 
@@ -305,15 +309,13 @@ def name_of(request: Request, robot: RobotModel, taken: set[str]) -> str:
     wanted = request.name or robot.name
     if not is_name(wanted):
         if not request.allow_renaming:
-            raise Refused(
-                'NAME_INVALID', f'name {shown(wanted)}: {NAME_FORM}; or set allow_renaming'
-            )
+            raise Refused('NAME_INVALID', f'name {shown(wanted)}: {NAME_FORM}; {ALLOW}')
         wanted = re.sub('[^A-Za-z0-9_]', '_', wanted[:LONGEST_NAME]).lstrip('_0123456789')
         wanted = wanted or 'entity'
     if wanted not in taken:
         return wanted
     if not request.allow_renaming:
-        raise Refused('NAME_NOT_UNIQUE', f'name {wanted!r} is taken; or set allow_renaming')
+        raise Refused('NAME_NOT_UNIQUE', f'name {wanted!r} is taken; {ALLOW}')
     numbered = (f'{wanted}_{k}' for k in itertools.count(1))
     return next(name for name in numbered if name not in taken)
 
