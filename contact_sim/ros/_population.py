@@ -270,7 +270,7 @@ class Population:
         gains = joint_gains(robot, settings)
         following = outputs.topics_of(built.sim, settings, namespaces)
         subscriptions: dict[str, Subscriptions] = {}
-        unneeded = [following]
+        unneeded, waited = [following], 0.0
 
         def act() -> None:
             nonlocal waited
@@ -295,7 +295,6 @@ class Population:
                 loop.feed.latest = sim.last_report, {}
             waited = time.perf_counter() - begin
 
-        waited = 0.0
         try:
             with control.parameters.declaring():  # of their quality of service
                 for one in arriving:
