@@ -359,13 +359,23 @@ def yaml_value(path: str | Path) -> Any:
     """Return what a YAML file of plain values holds.
 
     Raises:
-        Unreadable: see `file_text`; no YAML, too many nodes with the aliases unfolded, too deep,
-            or too long to read.
+        Unreadable: see `file_text`, and `yaml_text_value`.
+    """
+    return yaml_text_value(file_text(path, 1.0 / 64.0), path)
+
+
+def yaml_text_value(text: str, path: str | Path) -> Any:
+    """Return what a YAML text of plain values holds; `path` says where it is from.
+
+    Raises:
+        Unreadable: no YAML, too many nodes with the aliases unfolded, too deep, or too long to
+            read.
     """
     import yaml
 
+    if len(text) > limits().bytes / 64.0:
+        raise beyond(path, f'{len(text)} characters of YAML', 'bytes')
     loader = _yaml_loader(path)
-    text = file_text(path, 1.0 / 64.0)
     with reading(path):
         try:
             return yaml.load(text, loader)
@@ -377,7 +387,7 @@ def yaml_value(path: str | Path) -> Any:
 
 
 def _yaml_loader(path: str | Path) -> Any:
-    """Return a class that loads the YAML of a file from now on, within the limits."""
+    """Return a class that loads a YAML text from now on, within the limits."""
     import yaml
 
     most = limits()

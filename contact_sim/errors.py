@@ -105,6 +105,10 @@ class RobotDescriptionError(ContactSimError, ValueError):
     """A URDF, xacro or SRDF that is missing, malformed or physically impossible."""
 
 
+class MissingMesh(RobotDescriptionError):
+    """A mesh of a robot that is not on this machine."""
+
+
 class NonFiniteState(ContactSimError, ArithmeticError):
     """The state is not finite; the message names the step. Reset to continue."""
 

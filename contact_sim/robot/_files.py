@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from contact_sim import _reading
-from contact_sim.errors import InvalidInput, RobotDescriptionError, shown
+from contact_sim.errors import InvalidInput, MissingMesh, RobotDescriptionError, shown
 
 
 def share_path(*parts: str) -> Path:
@@ -110,9 +110,7 @@ def mesh_file(uri: str, folders: Iterable[str]) -> Path:
     candidates = (Path(folder, name) for folder in above.get(scheme, ()) for name in names)
     found = next((file for file in candidates if file.is_file()), None)
     if found is None:
-        raise RobotDescriptionError(
-            f'mesh {shown(uri)} not found in {", ".join(folders) or "any folder"}'
-        )
+        raise MissingMesh(f'mesh {shown(uri)} not found in {", ".join(folders) or "any folder"}')
     return found
 
 
@@ -121,9 +119,9 @@ def _relative(uri: str) -> bool:
 
 
 def check_meshes_exist(robot: ElementTree.Element, file: Path | None, place: str) -> None:
-    """Raise RobotDescriptionError when a mesh of the URDF is not on this machine."""
+    """Raise MissingMesh when a mesh of the URDF is not on this machine."""
     for mesh, why in missing_meshes(robot, file):
-        raise RobotDescriptionError(
+        raise MissingMesh(
             f'{place}: link {mesh.link!r}: {mesh.use} mesh {mesh.uri!r} not found: {why}; '
             'where check_meshes is false, a robot is loaded without looking for its meshes'
         )

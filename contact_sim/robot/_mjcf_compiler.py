@@ -17,7 +17,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from contact_sim import _reading
-from contact_sim.errors import RobotDescriptionError, shown
+from contact_sim.errors import MissingMesh, RobotDescriptionError, shown
 from contact_sim.robot._urdf import Description, parse_xml, read_text
 
 MEMORY = 1 << 26
@@ -112,7 +112,7 @@ def _checked_files(
             for name in files if check_meshes and file is not None else ():
                 named = os.path.basename(name) if spec.strippath else name
                 if not (beside / spec.texturedir / named).is_file():
-                    raise RobotDescriptionError(f'{where}: no file {shown(name)}')
+                    raise MissingMesh(f'{where}: no file {shown(name)}')
             texture.name = texture.name or Path(files[0]).stem or f'texture {k}'
             texture.file, texture.cubefiles = '', [''] * 6
             texture.builtin = mujoco.mjtBuiltin.mjBUILTIN_FLAT
@@ -128,7 +128,7 @@ def _checked_files(
             name = asset.name or Path(asset.file).stem
             where = f'{place}: {kind} {shown(name)}'
             if file is None:
-                raise RobotDescriptionError(
+                raise MissingMesh(
                     f'{where}: file {shown(asset.file)}: text has no folder where it could be; '
                     'give load_robot the path of the MJCF'
                 )
@@ -142,7 +142,7 @@ def _checked_files(
             elif kind == 'mesh' and not check_meshes:
                 meshes[name] = None
             else:
-                raise RobotDescriptionError(
+                raise MissingMesh(
                     f'{where}: no file {path}; where check_meshes is false, a robot is loaded '
                     'without the meshes that only draw it'
                 )

@@ -167,38 +167,53 @@ class Part:
     """One of the robots that were joined."""
 
     name: str
+    """'' for at most one of them, whose names of joints and links stay as they are."""
     robot: RobotModel
-    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """x and y [m] of the origin of its reference poses in world, and yaw [rad]."""
+    place: tuple[float, ...] = (0.0, 0.0, 0.0)
+    """x and y [m] of the origin of its reference poses in world, and yaw [rad]; of a fixed base
+    then perhaps z [m], roll and pitch [rad]."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name or SEPARATOR in self.name:
+        if not isinstance(self.name, str) or SEPARATOR in self.name:
             raise InvalidInput(f'joined: robot {self.name!r}: expected a name without a slash')
         if not isinstance(self.robot, RobotModel):
             raise InvalidInput(f'joined: {self.name} = {shown(self.robot)}: expected a RobotModel')
         place = real_array(f'joined: place of {self.name}', self.place)
-        if place.shape not in ((2,), (3,)) or not np.isfinite(place).all():
+        shapes = ((2,), (3,)) if self.robot.floating_base else ((2,), (3,), (6,))
+        if place.shape not in shapes or not np.isfinite(place).all():
             raise InvalidInput(
-                f'joined: place of {self.name} = {shown(self.place)}: expected x, y, yaw'
+                f'joined: place of {self.name} = {shown(self.place)}: expected x, y, yaw, and of '
+                'a fixed base perhaps z, roll, pitch'
             )
-        object.__setattr__(self, 'place', (*place.tolist(), 0.0)[:3])
+        numbers = place.tolist()
+        object.__setattr__(
+            self, 'place', tuple(numbers if len(numbers) > 3 else (*numbers, 0.0)[:3])
+        )
 
     @property
     def placement(self) -> pin.SE3:
         """Placement of the origin of its reference poses in world."""
-        x, y, yaw = self.place
-        return pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.array([x, y, 0.0]))
+        x, y, yaw, z, roll, pitch = (*self.place, 0.0, 0.0, 0.0)[:6]
+        return pin.SE3(pin.rpy.rpyToMatrix(roll, pitch, yaw), np.array([x, y, z]))
 
     def qualified_name(self, name: str) -> str:
         """Return the name of something of this robot among all robots: `robot/name`."""
-        return f'{self.name}{SEPARATOR}{name}'
+        return _prefix(self.name) + name
 
     def qualified(self, item: Placed) -> Placed:
         """Return a contact point or a solid of this robot with its qualified names."""
         name, frame, joint = map(self.qualified_name, (item.name, item.frame, item.joint))
-        if item.joint == UNIVERSE:
-            joint = UNIVERSE
-        return replace(item, name=name, frame=frame, joint=joint)
+        if item.joint != UNIVERSE:
+            return replace(item, name=name, frame=frame, joint=joint)
+        return replace(self._moved(item), name=name, frame=frame)
+
+    def _moved(self, item: Placed) -> Placed:
+        """Return what is fixed to the world where this robot is."""
+        if isinstance(item, ContactPoint):
+            return replace(item, offset=self.placement.act(item.offset))  # type: ignore[call-arg]
+        moved = self.placement * item.placement
+        centre, rotation = moved.translation.tolist(), moved.rotation.ravel().tolist()
+        return replace(item, centre=tuple(centre), rotation=tuple(rotation))
 
 
 @checked_fields
@@ -267,8 +282,10 @@ def joined(
     """Return one model of several robots and loose bodies, each a separate tree.
 
     Args:
-        robots: by the names they have among each other.
+        robots: by the names they have among each other; names of joints and links of one whose
+            name is '' stay as they are.
         places: x, y [m] and yaw [rad] of their reference poses in world; the origin if left out.
+            A fixed base may have z [m], roll and pitch [rad] as well.
         name: name of all together.
         against_each_other: whether their links may touch those of the others.
         most: contacts between bodies that all of them may have at once.
@@ -309,7 +326,11 @@ def joined(
             for limit in part.robot.position_limits
         ),
         collisions=_collisions(parts, against_each_other, most),
-        notes=tuple(f'{part.name}: {note}' for part in parts for note in part.robot.notes),
+        notes=tuple(
+            f'{part.name}: {note}' if part.name else note
+            for part in parts
+            for note in part.robot.notes
+        ),
         constraints=tuple(
             one.renamed(part.qualified_name(''))
             for part in parts
@@ -333,10 +354,23 @@ def _parts(
         raise InvalidInput('joined: expected at least one robot')
     if unknown:
         raise UnknownName('joined robot in places', unknown[0], robots)
-    return tuple(
-        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0))))  # type: ignore[arg-type]
-        for key, robot in robots.items()
+    parts = tuple(
+        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0)))) for key, robot in robots.items()
     )
+    prefixes = tuple(_prefix(part.name) for part in parts if part.name)
+    for part in parts:
+        for frame in part.robot.pinocchio_model.frames if not part.name else ():
+            if prefixes and frame.name.startswith(prefixes):
+                raise InvalidInput(
+                    f'joined: {shown(frame.name)} of the robot without a name is like a link of '
+                    'another robot: give that one another name'
+                )
+    return parts
+
+
+def _prefix(name: str) -> str:
+    """Return what qualified names of a robot begin with."""
+    return f'{name}{SEPARATOR}' if name else ''
 
 
 def _renamed(part: Part) -> pin.Model:
@@ -392,7 +426,7 @@ class RobotPart:
     number: int
     """Place among the parts."""
     name: str
-    """Name among the others, '' alone."""
+    """Name among the others; '' alone, or of one whose names stay as they are."""
     robot: RobotModel
     """The robot as it is alone, with names of its own."""
     q: slice
@@ -403,11 +437,18 @@ class RobotPart:
     """Its actuated joints among all, in efforts and commands."""
     contact_points: IndexArray
     """Its contact points: indices into those of all."""
+    others: tuple[str, ...] = ()
+    """Names of the others."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether the world has this robot only, under its own names."""
+        return not self.name and not self.others
 
     @property
     def prefix(self) -> str:
-        """Prefix of its qualified names, such as 'a/'; '' alone."""
-        return f'{self.name}{SEPARATOR}' if self.name else ''
+        """Prefix of its qualified names, such as 'a/'; '' without a name."""
+        return _prefix(self.name)
 
     def qualified_name(self, name: str) -> str:
         """Return the name of something of this robot among all robots: `robot/name`."""
@@ -417,8 +458,12 @@ class RobotPart:
 
     def own(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the qualified names of this robot without their prefix."""
-        prefix = self.prefix
-        return tuple(name.removeprefix(prefix) for name in names if name.startswith(prefix))
+        prefix, foreign = self.prefix, tuple(map(_prefix, filter(None, self.others)))
+        return tuple(
+            name.removeprefix(prefix)
+            for name in names
+            if name.startswith(prefix) and (self.name or not name.startswith(foreign))
+        )
 
     __repr__ = one_line
 
@@ -435,7 +480,8 @@ def parts_of(robot: RobotModel) -> tuple[RobotPart, ...]:
         points = np.arange(feet, feet + len(own.contact_points), dtype=np.intp)
         points.setflags(write=False)
         q, v, joints = map(slice, first.tolist(), last.tolist())
-        parts.append(RobotPart(number, name, own, q, v, joints, points))
+        others = tuple(other for k, (other, _) in enumerate(named) if k != number)
+        parts.append(RobotPart(number, name, own, q, v, joints, points, others))
         first, feet = last, feet + len(own.contact_points)
     return tuple(parts)
 

@@ -25,6 +25,7 @@ from contact_sim._types import Array, Mask
 from contact_sim._validation import finite_array, positive, shaped
 from contact_sim.errors import InvalidInput, UnknownName, shortened
 from contact_sim.robot._actuators import JointCommand, holding
+from contact_sim.robot._model import RobotModel
 from contact_sim.ros._parameters import PushParameters, TrajectoryParameters
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.topics._table import nanoseconds
@@ -139,6 +140,20 @@ class TrajectoryCommand:
         last = points[-1]
         velocity = zero if last.velocity is None else last.velocity
         return last.position, velocity, zero if last.effort is None else last.effort, True
+
+
+def renumbered(
+    command: PartialCommand | TrajectoryCommand, numbers: NDArray[np.int64]
+) -> PartialCommand | TrajectoryCommand:
+    """Return a command about the same joints under other numbers, of which −1 is none."""
+    own = command.only(numbers >= 0)
+    return replace(own, joints=numbers[own.joints])
+
+
+def new_numbers(before: Sequence[str], now: Sequence[str]) -> NDArray[np.int64]:
+    """Return the numbers that joints have from now on, −1 for those that are gone."""
+    known = {name: k for k, name in enumerate(now)}
+    return np.array([known.get(name, -1) for name in before], dtype=np.int64)
 
 
 def _masked(field: Array | None, mask: Mask) -> Array | None:
@@ -338,6 +353,33 @@ class CommandBuffer:
         with self._lock:
             self._stiffness, self._damping = stiffness, damping
             self._replace(self._command.position, self._command.velocity, self._command.effort)
+
+    def replace_joints(
+        self, names: Sequence[str], pose: Array, gains: tuple[Array, Array], continuous: Mask
+    ) -> None:
+        """Command other joints; those that stay keep what is in force, the others hold `pose`."""
+        with self._lock:
+            numbers = new_numbers(self._names, names)
+            stay, old, n = numbers >= 0, self._command, len(names)
+            places = numbers[stay]
+            position, velocity, effort = pose.copy(), np.zeros(n), np.zeros(n)
+            arrived, follows = np.full(n, np.nan), np.ones((2, n), dtype=bool)
+            for values, before in (
+                (position, old.position), (velocity, old.velocity), (effort, old.effort),
+                (arrived, self._arrived), (follows[0], self._follows_position),
+                (follows[1], self._follows_velocity),
+            ):  # fmt: skip
+                values[places] = before[stay]
+            self._trajectories = tuple(
+                renumbered(trajectory, numbers)  # type: ignore[misc]
+                for trajectory in self._trajectories
+                if stay[trajectory.joints].any()
+            )
+            self._names, self._index = tuple(names), {name: k for k, name in enumerate(names)}
+            self._stiffness, self._damping = gains
+            self._arrived, self._continuous = arrived, continuous
+            self._follows_position, self._follows_velocity = follows
+            self._replace(position, velocity, effort)
 
     @property
     def state(self) -> CommandState:
@@ -555,6 +597,12 @@ class Push:
     end: int | None  # None: until the next push on this frame
 
 
+def links_of(robot: RobotModel) -> tuple[str, ...]:
+    """Return the names of all links."""
+    bodies = [f.name for f in robot.pinocchio_model.frames if f.type == pin.FrameType.BODY]
+    return tuple(name for name in bodies if name != 'universe')
+
+
 class Pushes:
     """Wrenches on links for a while of simulated time; a later one on a frame replaces another.
 
@@ -566,8 +614,7 @@ class Pushes:
         self._lock = threading.Lock()
         self._pushes: tuple[Push, ...] = ()
         self._spring: Spring | None = None
-        bodies = [f.name for f in sim.robot.pinocchio_model.frames if f.type == pin.FrameType.BODY]
-        self.links = tuple(name for name in bodies if name != 'universe')
+        self.links = links_of(sim.robot)
         self.accepted = self.refused = 0  # messages
         self.rules = PushParameters()
 
@@ -631,6 +678,16 @@ class Pushes:
                 f'push on {frame_id!r} = {wrench.tolist()}: expected finite numbers, at most '
                 f'{LARGEST:g}'
             )
+
+    def follow_robots(self) -> None:
+        """Push the links that there are now; pushes on those that stay go on."""
+        self.links = links_of(self._sim.robot)
+        with self._lock:
+            self._pushes = tuple(push for push in self._pushes if push.frame in self.links)
+        before, self._spring = self._spring, None
+        if before is not None and before.frame in self.links:
+            self._spring = Spring(self._sim.robot, before.frame, before.target, self._sim.q)
+            self._spring.mass = before.mass
 
     def clear(self) -> None:
         """End all pushes, and let go."""

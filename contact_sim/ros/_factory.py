@@ -63,11 +63,17 @@ CONSTRAINT_FORM = (
 def groups_by_name(settings: Settings, joints: Iterable[str]) -> dict[str, type[Parameters]]:
     """Return the parameter groups that exist per joint, controller and constraint."""
     return (
-        {f'gains.{name}': JointGainParameters for name in joints}
-        | {f'actuators.{name}': ActuatorParameters for name in joints}
+        joint_groups(joints)
         | {f'lockstep.{name}': ControllerParameters for name in settings['lockstep'].controllers}
         | constraint_groups(settings[GROUP].names)
     )
+
+
+def joint_groups(joints: Iterable[str]) -> dict[str, type[Parameters]]:
+    """Return the parameter groups that exist per joint."""
+    names = list(joints)
+    gains: dict[str, type[Parameters]] = {f'gains.{name}': JointGainParameters for name in names}
+    return gains | {f'actuators.{name}': ActuatorParameters for name in names}
 
 
 def check_settings(robot: RobotModel, settings: Settings) -> None:

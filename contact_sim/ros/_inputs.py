@@ -60,12 +60,14 @@ LARGE = QoSProfile(depth=10)
 class Subscriptions:
     """Subscriptions of a robot; a message that cannot be used is dropped with a warning."""
 
-    def __init__(self, node: Node, part: RobotPart, control: StateControl) -> None:
-        self._log, self._part, self._control = node.get_logger(), part, control
+    def __init__(
+        self, node: Node, part: RobotPart, control: StateControl, namespace: str | None = None
+    ) -> None:
+        self._node, self._log, self._control = node, node.get_logger(), control
         loop = control.loop
         self._commands, self._lockstep, self._pushes = loop.commands, loop.lockstep, loop.pushes
-        self._support = SupportCommand(control.sim, loop, part)
-        self._effort_joints = effort_order(part, control.parameters.settings)
+        self.follow(part)
+        where = part.name if namespace is None else namespace
         subscriptions = {
             'joint_commands': (JointState, self._on_joint_command),
             f'{EFFORTS}/commands': (Float64MultiArray, self._on_efforts),
@@ -77,12 +79,25 @@ class Subscriptions:
             'initialpose': (PoseWithCovarianceStamped, self._on_initial_pose),
             '~/set_odom': (Odometry, self._on_odom),
         }
-        for topic, (kind, callback) in subscriptions.items():
+        self._subscriptions = [
             node.create_subscription(
-                kind, own_topic(part.name, topic, node.get_name()), callback,
+                kind, own_topic(where, topic, node.get_name()), callback,
                 LARGE if kind is JointTrajectory else MANY,
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-            )  # fmt: skip
+            )
+            for topic, (kind, callback) in subscriptions.items()
+        ]  # fmt: skip
+
+    def follow(self, part: RobotPart) -> None:
+        """Command the same robot at another place among all."""
+        self._part = part
+        self._support = SupportCommand(self._control.sim, self._control.loop, part)
+        self._effort_joints = effort_order(part, self._control.parameters.settings)
+
+    def end(self) -> None:
+        """Subscribe to nothing any more."""
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
 
     def on_socket(self) -> Robot:
         """Return what takes answers on the lockstep socket, as those on topics."""
@@ -297,6 +312,9 @@ class StateControl:
     ) -> None:
         self.sim, self.loop, self.parameters, self._commands = sim, loop, parameters, commands
         self._snapshot: tuple[Snapshot, CommandState, int] | None = None
+        self._no_snapshot = 'call ~/snapshot first'
+        # changes the start (nq,) of robots that do not begin in their reference pose on a ground
+        self.at_start: Callable[[Array, Terrain], Array] = lambda q, ground: q
         self.next_ground: Terrain | None = None  # from the next reset on; None: the present one
 
     @property
@@ -309,7 +327,7 @@ class StateControl:
         ground, settings = self.next_ground or self.sim.terrain, self.parameters.settings
         if height is not None:
             settings = settings | {'': replace(settings[''], initial_height=height)}
-        q = start_configuration(self.sim, settings, terrain=ground)
+        q = self.at_start(start_configuration(self.sim, settings, terrain=ground), ground)
 
         def act() -> None:
             time = self.sim.time_step if time_too else self._next_time  # 0 is 'no time' to ROS
@@ -386,10 +404,16 @@ class StateControl:
 
         self.loop.between_steps(act)
 
+    def forget_snapshot(self) -> None:
+        """Forget the state that was saved: it is of other robots."""
+        if self._snapshot is not None:
+            self._snapshot = None
+            self._no_snapshot = 'it is of before robots came or went; call ~/snapshot again'
+
     def restore(self) -> None:
         """Return to the state that was saved last; time goes on, parameters stay."""
         if self._snapshot is None:
-            raise InvalidInput('no snapshot to return to: call ~/snapshot first')
+            raise InvalidInput(f'no snapshot to return to: {self._no_snapshot}')
         snapshot, command, time = self._snapshot
 
         def act() -> None:

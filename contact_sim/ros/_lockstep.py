@@ -20,7 +20,15 @@ from contact_sim._types import Mask
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import Settings
 from contact_sim.robot._several_robots import SEPARATOR
-from contact_sim.ros._commands import ALL, SECOND, CommandBuffer, PartialCommand, TrajectoryCommand
+from contact_sim.ros._commands import (
+    ALL,
+    SECOND,
+    CommandBuffer,
+    PartialCommand,
+    TrajectoryCommand,
+    new_numbers,
+    renumbered,
+)
 from contact_sim.ros._lockstep_socket import LockstepSocket
 from contact_sim.ros._parameters import LockstepParameters
 
@@ -126,6 +134,29 @@ class Lockstep:
             self._commands.deliver = self.take
         else:
             self._commands.deliver_at_once()
+
+    def replace_joints(self, joint_names: Sequence[str], owned: Mapping[str, Mask]) -> None:
+        """Wait for commands of other joints; what came for those that stay is kept."""
+        with self._news:
+            numbers = new_numbers(self._names, joint_names)
+            stay, n = numbers >= 0, len(joint_names)
+
+            def moved(mask: Mask) -> Mask:
+                other = np.zeros(n, dtype=bool)
+                other[numbers[stay]] = mask[stay]
+                return other
+
+            self._queue = [
+                Arrival(
+                    arrival.stamp, moved(arrival.joints),
+                    None if arrival.command is None else renumbered(arrival.command, numbers),
+                )
+                for arrival in self._queue
+            ]  # fmt: skip
+            self._heard, self._lost = moved(self._heard), moved(self._lost)
+            self._names, self._owned = tuple(joint_names), owned
+            self._all = np.ones(n, dtype=bool)
+            self._needed = np.any(list(owned.values()), axis=0) if owned else self._all
 
     def take(self, command: PartialCommand | TrajectoryCommand, stamp: int | None) -> None:
         """Keep a command for its instant; a stamp of 0 means the next one."""

@@ -97,12 +97,11 @@ class Loop:
         self.commands, self.lockstep, self.pushes = commands, lockstep, pushes
         self._sim, self._outputs, self._pacer = sim, outputs, pacer
         self._report_failure, self._diagnose = report_failure, diagnose
-        continuous = sim.robot.continuous_joints
-        self._continuous = continuous if continuous.any() else None
         self.paused = False  # time stands still; steps are taken on request
         # called when time begins to stand still, and after requested steps
         self.when_at_rest: Callable[[], None] = lambda: None
-        self.guard = TouchGuard(sim.robot, ())  # links whose touch ends the run
+        self.follow_robots(TouchGuard(sim.robot, ()))
+        self.inactive = ''  # why no steps are taken at all; empty: they may be
         self.clock_follower: ClockFollower | None = None  # None: time keeps to the wall clock
         self.feed: Feed | None = None  # newest step for the viewer, where there is one
         self.tally = Tally()
@@ -145,8 +144,16 @@ class Loop:
 
     # ---------------------------------------------------------------- between two steps
 
+    def follow_robots(self, guard: TouchGuard) -> None:
+        """Step the robots that there are now; `guard` knows the links whose touch ends the run."""
+        continuous = self._sim.robot.continuous_joints
+        self._continuous = continuous if continuous.any() else None
+        self.guard = guard
+
     def set_paused(self, paused: bool) -> None:
-        """Let time stand still, or go on."""
+        """Let time stand still, or go on; raise InvalidInput where nothing may be stepped."""
+        if self.inactive and not paused:
+            raise InvalidInput(self.inactive)
         self.paused = paused
         self._pacer.restart(self._sim.time)
         self._rejoin()
@@ -251,8 +258,8 @@ class Loop:
     def _take_requested_step(self) -> None:
         """Take the next of the requested steps, and report the end when it was the last."""
         request = self._step_requests[0]
-        reason = ''
-        if request.left > 0 and not self.tally.failure:
+        reason = self.inactive
+        if request.left > 0 and not (self.tally.failure or reason):
             self._yield()
             if self._may_step():
                 self._step()

@@ -7,6 +7,7 @@ import math
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, get_args, get_origin
 
@@ -58,16 +59,33 @@ class ParameterServer:
         self.settings: Settings = {}
 
     def declare(self, groups: Mapping[str, type[Parameters]]) -> None:
-        """Declare groups by prefix; start values come from the command line and YAML files."""
-        for prefix, cls in groups.items():
-            values = {
-                field.name: self._declare_one(full_name(prefix, field.name), field)
-                for field in declared_parameters(cls)  # type: ignore[arg-type]
-            }
-            try:
-                self.settings[prefix] = cls(**values)
-            except InvalidInput as error:
-                raise InvalidInput(f'{prefix}: {error}' if prefix else error) from error
+        """Declare groups by prefix; start values come from the command line and YAML files.
+
+        What is declared already stays as it is.
+        """
+        with self.declaring():
+            for prefix, cls in groups.items():
+                if prefix not in self.settings:
+                    self._declare_group(prefix, cls)
+
+    @contextmanager
+    def declaring(self) -> Iterator[None]:
+        """Let parameters be declared: none of them alone is a request to be checked."""
+        before, self._restoring = self._restoring, True
+        try:
+            yield
+        finally:
+            self._restoring = before
+
+    def _declare_group(self, prefix: str, cls: type[Parameters]) -> None:
+        values = {
+            field.name: self._declare_one(full_name(prefix, field.name), field)
+            for field in declared_parameters(cls)  # type: ignore[arg-type]
+        }
+        try:
+            self.settings[prefix] = cls(**values)
+        except InvalidInput as error:
+            raise InvalidInput(f'{prefix}: {error}' if prefix else error) from error
 
     def accept_changes(self) -> Settings:
         """Take requests from now on; return the settings to begin with."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.node import Node
@@ -46,9 +46,9 @@ class Publisher(Channel):
         quality = QoSProfile(depth=topic.depth)  # reliable, as ROS has it by default
         if topic.latched:
             quality.durability = DurabilityPolicy.TRANSIENT_LOCAL
-        self._publisher = node.create_publisher(kind, topic.name, quality)
+        self.publisher = node.create_publisher(kind, topic.name, quality)
         # without the lock of each call: the node ends its loop before it destroys publishers
-        handle = self._publisher.handle
+        handle = self.publisher.handle
         self._count, self._publish = handle.get_subscription_count, handle.publish_raw
         self._context, self._log = node.context, node.get_logger()
         self.name, self.sent, self.lost = topic.name, 0, 0
@@ -104,31 +104,19 @@ def check_definition(name: str) -> None:
             check_definition(field.type)
 
 
-class Outputs:
-    """Publishes what is due after a step, by simulated time; the sink of all topics."""
+class PublisherSet:
+    """The publishers that topics need: a sink.
 
-    def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
-        self._node, self._sim = node, sim
-        self._clock = settings[''].clock == 'publish'
-        self.publishers: list[Publisher] = []
-        self._tick = 0
-        self.instant_period = 0  # steps after which states are published, too; 0: as their rates
-        self._last_instant: int | None = None
-        self.states_first = False  # /clock after them: a controller that has its state works
-        self._periods = publish_periods(settings['publish_rate'], sim.time_step)
-        self._topics = SimulationTopics(
-            sim, settings, described_constraints(settings), self, node.get_name(),
-            node.get_fully_qualified_name().lstrip('/'),
-        )  # fmt: skip
-        self.diagnostics: Any = self.channel(DIAGNOSTICS)
-        if find_spec('tf2_msgs') is None:
-            node.get_logger().info('tf2_msgs is not installed: no TF; the pose is on odom')
-        now = nanoseconds(sim.time)
-        self._topics.publish_static_transforms(now)
-        if settings[''].publish_robot_description:
-            self._topics.publish_descriptions()
-        self._topics.rehearse(sim.last_report)
-        self._topics.publish_ground(now)
+    Args:
+        node: makes them.
+        with_clock: whether /clock is among them.
+        kept: publishers that are taken again for their topics.
+    """
+
+    def __init__(self, node: Node, with_clock: bool, kept: Iterable[Publisher] = ()) -> None:
+        self._node, self._clock = node, with_clock
+        self._kept = {publisher.name: publisher for publisher in kept}
+        self.all: list[Publisher] = []
 
     def channel(self, topic: Topic) -> Publisher | None:
         """Return a publisher; None for /clock if it is not published, and for missing packages."""
@@ -140,9 +128,107 @@ class Outputs:
             if topic.name in OPTIONAL:
                 return None
             raise
-        check_definition(topic.type.replace('/msg/', '/'))
-        self.publishers.append(Publisher(self._node, kind, topic))
-        return self.publishers[-1]
+        publisher = self._kept.pop(topic.name, None)
+        if publisher is None:
+            check_definition(topic.type.replace('/msg/', '/'))
+            publisher = Publisher(self._node, kind, topic)
+        self.all = [*self.all, publisher]  # another one: threads read it
+        return publisher
+
+    def destroy(self, used: Iterable[Publisher]) -> None:
+        """Destroy the publishers that are not among those in use."""
+        in_use = set(used)
+        for publisher in self.all:
+            if publisher not in in_use:
+                self._node.destroy_publisher(publisher.publisher)
+
+
+class NextTopics(NamedTuple):
+    """Topics, and the publishers that they need."""
+
+    topics: SimulationTopics
+    publishers: PublisherSet
+
+
+class Outputs:
+    """Publishes what is due after a step, by simulated time."""
+
+    def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
+        self._node, self._sim = node, sim
+        self._tick = 0
+        self.instant_period = 0  # steps after which states are published, too; 0: as their rates
+        self._last_instant: int | None = None
+        self.states_first = False  # /clock after them: a controller that has its state works
+        self._periods = publish_periods(settings['publish_rate'], sim.time_step)
+        self._publishers = PublisherSet(node, settings[''].clock == 'publish')
+        self._topics = self._made(sim, settings, self._publishers)
+        self.diagnostics: Any = self._publishers.channel(DIAGNOSTICS)
+        if find_spec('tf2_msgs') is None:
+            node.get_logger().info('tf2_msgs is not installed: no TF; the pose is on odom')
+        now = nanoseconds(sim.time)
+        self._topics.publish_static_transforms(now)
+        if settings[''].publish_robot_description:
+            self._topics.publish_descriptions()
+        self._topics.rehearse(sim.last_report)
+        self._topics.publish_ground(now)
+
+    @property
+    def publishers(self) -> list[Publisher]:
+        """All publishers."""
+        return self._publishers.all
+
+    def _made(
+        self,
+        sim: Simulator,
+        settings: Settings,
+        sink: PublisherSet,
+        namespaces: Mapping[str, str] | None = None,
+    ) -> SimulationTopics:
+        node = self._node
+        return SimulationTopics(
+            sim, settings, described_constraints(settings), sink, node.get_name(),
+            node.get_fully_qualified_name().lstrip('/'), namespaces=namespaces,
+        )  # fmt: skip
+
+    def topics_of(
+        self, sim: Simulator, settings: Settings, namespaces: Mapping[str, str]
+    ) -> NextTopics:
+        """Return topics of other robots; publishers of topics that stay are those that there are.
+
+        Nothing is published of them before `follow_robots`; `forget` them if that is never.
+        """
+        sink = PublisherSet(self._node, settings[''].clock == 'publish', self.publishers)
+        try:
+            topics = self._made(sim, settings, sink, namespaces)
+            sink.channel(DIAGNOSTICS)
+            if settings[''].publish_robot_description:
+                topics.make_descriptions()
+            topics.rehearse(sim.last_report)
+        except BaseException:
+            sink.destroy(self.publishers)
+            raise
+        return NextTopics(topics, sink)
+
+    def forget(self, other: NextTopics) -> None:
+        """Destroy the publishers of topics that are not published, or no more."""
+        other.publishers.destroy(self.publishers)
+
+    def follow_robots(
+        self, following: NextTopics, settings: Settings, arrived: Collection[str]
+    ) -> NextTopics:
+        """Publish other topics from now on; return those so far, to `forget` them.
+
+        The robots in `arrived` publish their state at once. Called between two steps.
+        """
+        before = NextTopics(self._topics, self._publishers)
+        following.topics.go_on_from(self._topics, self._sim)
+        self._topics.clear_markers(0)
+        self._topics, self._publishers = following
+        self.configure(settings)
+        due = {name for name in STATES if self._periods[name]}
+        described = settings[''].publish_robot_description
+        self._topics.publish_arrivals(Step(self._sim.last_report, due), arrived, described)
+        return before
 
     def configure(self, settings: Settings) -> None:
         """Publish at other rates and with other sensor errors from the next step on."""

@@ -28,6 +28,7 @@ from contact_sim.robot._several_robots import (
     loose_ball,
     loose_box,
     map_robots,
+    parts_of,
 )
 from contact_sim.robot._urdf import parse_number
 
@@ -216,6 +217,18 @@ def loaded_robot(settings: Settings) -> RobotModel:
         robots, places, ' + '.join(robots), against_each_other=common.robots_touch,
         most=common.pair_contacts,
     )  # fmt: skip
+
+
+def spawned_robot(source: str, settings: Settings) -> RobotModel:
+    """Return a robot that comes while others move; what parameters name is not of it."""
+    common = replace(settings[''], srdf_path='', xacro_arguments=())
+    return _loaded(source, dict.fromkeys(NAMING, ()), settings | {'': common})
+
+
+def driven_as(name: str, robot: RobotModel, settings: Settings) -> RobotModel:
+    """Return a robot with the actuators of the settings for its joints among others."""
+    (alone,) = parts_of(robot)
+    return _driven(replace(alone, name=name), settings)
 
 
 def _own_names(entry: RobotEntry, names: Iterable[str]) -> tuple[str, ...]:

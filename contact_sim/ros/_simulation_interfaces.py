@@ -1,15 +1,14 @@
 """The services and the action of simulation_interfaces, where that package is installed.
 
 Releases from 1.0 to 2.1 are served; fields and constants that some releases lack are looked up by
-name. Served is what makes sense for robots that are never spawned: time, state, the ground, and
-the robots and their links as entities.
+name. Entities are the robots, which come and go, and their links; the world is the ground.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
 import contact_sim
-from contact_sim.errors import ContactSimError, InvalidInput, shortened, shown
+from contact_sim.errors import ContactSimError, InvalidInput, shown
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._conversions import (
     quaternion_values,
@@ -30,7 +29,17 @@ from contact_sim.ros._conversions import (
 )
 from contact_sim.ros._entity_bounds import EntityBoxes, overlaps_box, overlaps_sphere
 from contact_sim.ros._inputs import Services, StateControl, bounded, unit_quaternion
+from contact_sim.ros._population import Member, Population, Refused
 from contact_sim.ros._publishers import EVERY
+from contact_sim.ros._spawning import (
+    Request,
+    Spawning,
+    is_loose,
+    spawn_formats,
+    spawnables,
+    spawnables_in,
+)
+from contact_sim.ros._world_loading import UNLOADED, World, WorldLoading
 
 try:
     from rclpy.action import ActionServer, CancelResponse
@@ -45,7 +54,17 @@ try:
         Result,
         SimulationState,
         SimulatorFeatures,
+        Spawnable,
     )
+
+    try:  # since 1.1
+        from simulation_interfaces.msg import WorldResource
+    except ImportError:
+        WorldResource = None
+    try:  # since 1.5, but for 2.0
+        from simulation_interfaces.msg import SpawnResult
+    except ImportError:
+        SpawnResult = None
 
     INSTALLED = True
 except ImportError:  # the services of standard types are always there
@@ -54,12 +73,21 @@ except ImportError:  # the services of standard types are always there
 FEATURES = (
     'NAMED_POSES', 'ENTITY_CATEGORIES', 'ENTITY_STATE_GETTING', 'ENTITY_STATE_SETTING',
     'ENTITY_INFO_GETTING', 'ENTITY_INFO_SETTING', 'ENTITY_TAGS', 'ENTITY_BOUNDS',
-    'ENTITY_BOUNDS_BOX', 'POSE_BOUNDS', 'WORLD_INFO_GETTING', 'SIMULATION_RESET',
+    'ENTITY_BOUNDS_BOX', 'POSE_BOUNDS', 'SIMULATION_RESET',
     'SIMULATION_RESET_TIME', 'SIMULATION_RESET_STATE',
     'SIMULATION_STATE_GETTING', 'SIMULATION_STATE_SETTING', 'SIMULATION_STATE_PAUSE',
     'STEP_SIMULATION_SINGLE', 'STEP_SIMULATION_MULTIPLE', 'STEP_SIMULATION_ACTION',
+    'SPAWNING', 'SPAWNING_RESOURCE_STRING', 'DELETING', 'SPAWNABLES', 'SIMULATION_RESET_SPAWNED',
 )  # fmt: skip
 """Names of constants, because their numbers differ between releases."""
+OF_SERVICES = {
+    'SpawnEntities': ('SPAWNING_ENTITIES',),
+    'GetCurrentWorld': ('WORLD_INFO_GETTING',),
+    'LoadWorld': ('WORLD_LOADING', 'WORLD_RESOURCE_STRING'),
+    'UnloadWorld': ('WORLD_UNLOADING',),
+    'GetAvailableWorlds': ('AVAILABLE_WORLDS', 'WORLD_TAGS'),
+}
+"""Those of services that not every release has."""
 FAREWELL = 0.2
 """Wall seconds between the answer to STATE_QUITTING and the end."""
 SPAWN = 'spawn'
@@ -69,13 +97,17 @@ SPAWN = 'spawn'
 class SimulationInterfaces:
     """Serves the standard under the node's name; with `services_at_root` without it, too."""
 
-    def __init__(self, node: Node, control: StateControl, services: Services) -> None:
+    def __init__(
+        self, node: Node, control: StateControl, services: Services, population: Population
+    ) -> None:
         self._node, self._sim, self._loop = node, control.sim, control.loop
-        self._control, self._services = control, services
+        self._control, self._services, self._population = control, services, population
         self._stopped = self._loop.paused  # a start without time is STATE_STOPPED
         self._ending: Any = None
         self._group = ReentrantCallbackGroup()  # states are read while steps are taken
         entities = Entities(control)
+        population.changed.append(entities.follow_robots)
+        self._worlds = WorldServices(WorldLoading(control, population), self._begin_stopped)
         prefixes = ('~/', '') if control.parameters.settings[''].services_at_root else ('~/',)
         services_by_name = {
             'get_simulator_features': (srv.GetSimulatorFeatures, self._on_get_features),
@@ -84,9 +116,9 @@ class SimulationInterfaces:
             'step_simulation': (srv.StepSimulation, self._on_step),
             'reset_simulation': (srv.ResetSimulation, self._on_reset),
             **entities.services(),
+            **SpawnServices(Spawning(node, control, population), entities.links).services(),
+            **self._worlds.services(),
         }
-        if hasattr(srv, 'GetCurrentWorld'):  # since 1.1
-            services_by_name['get_current_world'] = srv.GetCurrentWorld, self._on_get_world
         for prefix in prefixes:
             for name, (kind, callback) in services_by_name.items():
                 node.create_service(kind, prefix + name, callback, callback_group=self._group)
@@ -100,7 +132,10 @@ class SimulationInterfaces:
         ]  # fmt: skip
 
     def _on_get_features(self, _: Any, response: Any) -> Any:
-        numbers = (getattr(SimulatorFeatures, name, None) for name in FEATURES)
+        of_services = (names for kind, names in OF_SERVICES.items() if hasattr(srv, kind))
+        names = (*FEATURES, *itertools.chain.from_iterable(of_services))
+        numbers = (getattr(SimulatorFeatures, name, None) for name in names)
+        response.features.spawn_formats = spawn_formats()
         response.features.features = [number for number in numbers if number is not None]
         response.features.custom_info = (
             f'contact_sim {contact_sim.__version__}, contact model {self._sim.contact_model}; '
@@ -108,17 +143,12 @@ class SimulationInterfaces:
         )
         return response
 
-    def _on_get_world(self, _: Any, response: Any) -> Any:
-        """Return the ground under the robots, which is all of the world that is loaded."""
-        settings = self._control.parameters.settings['terrain']
-        response.world.name = settings.type
-        response.world.description = shortened(repr(self._sim.terrain))
-        if settings.file:
-            response.world.world_resource.uri = Path(settings.file).absolute().as_uri()
-        return _answer(response)
-
     @property
     def _state(self) -> int:
+        if self._worlds.loading.loading:
+            return int(SimulationState.STATE_LOADING_WORLD)
+        if self._loop.inactive:
+            return int(SimulationState.STATE_NO_WORLD)
         if not self._loop.paused:
             return int(SimulationState.STATE_PLAYING)
         at_start = self._stopped and self._sim.step_count == 0
@@ -128,16 +158,19 @@ class SimulationInterfaces:
         response.state.state = self._state
         return _answer(response)
 
-    def _on_set_state(self, request: Any, response: Any) -> Any:
+    async def _on_set_state(self, request: Any, response: Any) -> Any:
         target = request.state.state
         action = {
-            SimulationState.STATE_STOPPED: self._stop,
+            SimulationState.STATE_STOPPED: lambda: None,
             SimulationState.STATE_PLAYING: lambda: self._set_paused(False),
             SimulationState.STATE_PAUSED: lambda: self._set_paused(True),
             SimulationState.STATE_QUITTING: self._quit,
         }.get(target)
-        if action is None:
-            reason = f'state {target} cannot be asked for: there is one world, always loaded'
+        idle = self._loop.inactive or (
+            'a world is loading' if self._worlds.loading.loading else ''
+        )
+        if action is None or (idle and target != SimulationState.STATE_QUITTING):
+            reason = idle or f'state {target} cannot be asked for: call load_world, unload_world'
             return _answer(response, response.INCORRECT_TRANSITION, reason)
         if target == self._state:
             reason = f'already in state {target}'
@@ -145,15 +178,23 @@ class SimulationInterfaces:
         if target == SimulationState.STATE_PLAYING and self._loop.tally.failure:
             reason = self._loop.tally.failure
             return _answer(response, response.STATE_TRANSITION_ERROR, reason)
+        if target == SimulationState.STATE_STOPPED:
+            return await _attempted(response, self._stop())
         return _attempt(response, action)
 
     def _set_paused(self, paused: bool) -> None:
         self._loop.between_steps(lambda: self._loop.set_paused(paused))
         self._stopped = False
 
-    def _stop(self) -> None:
+    async def _stop(self) -> None:
+        """Pause, and begin anew with the robots of the start."""
         self._set_paused(True)
+        await self._population.in_turn(self._population.restore)
         self._control.reset(time_too=True)
+        self._stopped = True
+
+    def _begin_stopped(self) -> None:
+        """Count as stopped: a world was loaded."""
         self._stopped = True
 
     def _quit(self) -> None:
@@ -161,6 +202,8 @@ class SimulationInterfaces:
         self._ending = self._node.create_timer(FAREWELL, self._node.context.try_shutdown)
 
     async def _on_step(self, request: Any, response: Any) -> Any:
+        if self._loop.inactive:
+            return _answer(response, Result.RESULT_INCORRECT_STATE, self._loop.inactive)
         if not self._loop.paused:
             return _answer(response, Result.RESULT_OPERATION_FAILED, 'not paused')
         reason = await self._services.take_steps(request.steps)
@@ -169,6 +212,9 @@ class SimulationInterfaces:
 
     async def _on_steps(self, goal: Any) -> Any:
         outcome = SimulateSteps.Result()
+        if self._loop.inactive:
+            goal.abort()
+            return _answer(outcome, Result.RESULT_INCORRECT_STATE, self._loop.inactive)
         if not self._loop.paused:
             goal.abort()
             return _answer(outcome, Result.RESULT_OPERATION_FAILED, 'not paused')
@@ -190,19 +236,27 @@ class SimulationInterfaces:
             goal.abort()
         return _answer(outcome, Result.RESULT_OPERATION_FAILED, reason)
 
-    def _on_reset(self, request: Any, response: Any) -> Any:
+    async def _on_reset(self, request: Any, response: Any) -> Any:
         scope = request.scope
-        if scope in (request.SCOPE_DEFAULT, request.SCOPE_ALL):
-            return _attempt(response, lambda: self._control.reset(time_too=True))
-        known = request.SCOPE_TIME | request.SCOPE_STATE
-        if scope & ~known:
+        if self._loop.inactive:
+            return _answer(response, Result.RESULT_INCORRECT_STATE, self._loop.inactive)
+        known = request.SCOPE_TIME | request.SCOPE_STATE | request.SCOPE_SPAWNED
+        if scope & ~known and scope != request.SCOPE_ALL:
             reason = f'scope {scope}: only TIME ({request.SCOPE_TIME}), STATE '
-            reason += f'({request.SCOPE_STATE}) and ALL; nothing is ever spawned'
+            reason += f'({request.SCOPE_STATE}), SPAWNED ({request.SCOPE_SPAWNED}) and ALL'
             return _answer(response, Result.RESULT_FEATURE_UNSUPPORTED, reason)
+        return await _attempted(response, self._reset(request, scope or request.SCOPE_ALL))
+
+    async def _reset(self, request: Any, scope: int) -> None:
+        population = self._population
+        if scope == request.SCOPE_ALL:
+            await population.in_turn(population.restore)
+        elif scope & request.SCOPE_SPAWNED:
+            await population.in_turn(population.remove_spawned)
         if scope & request.SCOPE_STATE:
-            both = bool(scope & request.SCOPE_TIME)
-            return _attempt(response, lambda: self._control.reset(time_too=both))
-        return _attempt(response, self._control.reset_time)
+            self._control.reset(time_too=bool(scope & request.SCOPE_TIME))
+        elif scope & request.SCOPE_TIME:
+            self._control.reset_time()
 
 
 class Entities:
@@ -213,6 +267,11 @@ class Entities:
         common = control.parameters.settings['']
         self._world = common.world_frame or common.odom_frame
         self._world_frames = ('', common.world_frame, common.odom_frame)
+        self._told: dict[str, Any] = {}  # information that was set, by entity
+        self.follow_robots()
+
+    def follow_robots(self) -> None:
+        """Know the robots that there are now; what was told of others is forgotten."""
         model = self._sim.robot.pinocchio_model
         self._data = model.createData()
         self._robots = {part.name or part.robot.name: part for part in parts_of(self._sim.robot)}
@@ -235,7 +294,11 @@ class Entities:
             for entity, name in names.items()
         }  # fmt: skip
         self._boxes = EntityBoxes(self._sim.robot, links)
-        self._told: dict[str, Any] = {}  # information that was set, by entity
+        self._told = {name: info for name, info in self._told.items() if name in self._frames}
+
+    def links(self) -> set[str]:
+        """Return the names of entities that are links."""
+        return self._frames.keys() - self._robots.keys()
 
     def services(self) -> dict[str, tuple[Any, Any]]:
         """Return name to type and callback of every service."""
@@ -361,6 +424,8 @@ class Entities:
         info, name = EntityInfo(), self._robot_of[entity]
         info.category.category = EntityCategory.CATEGORY_ROBOT
         robot = self._robots[name].robot
+        if is_loose(robot):
+            info.category.category = EntityCategory.CATEGORY_DYNAMIC_OBJECT
         info.description = (
             f'{robot.total_mass:.3f} kg, {robot.n_joints} joints, {len(robot.contact_points)} feet'
             if entity == name
@@ -478,6 +543,146 @@ class Entities:
             set_vector(pose.pose.position, q[:3])
             set_quaternion(pose.pose.orientation, q[3:7])
         return pose
+
+
+class SpawnServices:
+    """Entities that come and go; `links` returns those that cannot go alone."""
+
+    def __init__(self, spawning: Spawning, links: Callable[[], set[str]]) -> None:
+        self._spawning, self._links = spawning, links
+
+    def services(self) -> dict[str, tuple[Any, Any]]:
+        """Return name to type and callback of every service that the release has."""
+        return _of_release({
+            'spawn_entity': ('SpawnEntity', self._on_spawn),
+            'spawn_entities': ('SpawnEntities', self._on_spawn_several),
+            'delete_entity': ('DeleteEntity', self._on_delete),
+            'get_spawnables': ('GetSpawnables', self._on_get_spawnables),
+        })  # fmt: skip
+
+    async def _on_spawn(self, request: Any, response: Any) -> Any:
+        (outcome,) = await self._spawning.spawn([Request.from_message(request)])
+        return _spawned(response, outcome)
+
+    async def _on_spawn_several(self, request: Any, response: Any) -> Any:
+        requests = [Request.from_message(one) for one in request.spawn_requests]
+        outcomes = await self._spawning.spawn(requests)
+        response.results = [_spawned(SpawnResult(), outcome) for outcome in outcomes]
+        failed = [str(one) for one in outcomes if isinstance(one, Refused)]
+        if failed:
+            reason = f'{len(failed)} of {len(outcomes)} failed: {failed[0]}'
+            return _answer(response, response.ENTITIES_SPAWN_FAILED, reason)
+        return _answer(response)
+
+    async def _on_delete(self, request: Any, response: Any) -> Any:
+        entity = request.entity
+        if entity in self._links():
+            reason = f'{entity!r} is a link: only whole robots can be deleted'
+            return _answer(response, Result.RESULT_OPERATION_FAILED, reason)
+        return await _attempted(response, self._spawning.delete(entity))
+
+    def _on_get_spawnables(self, request: Any, response: Any) -> Any:
+        found, unknown = spawnables_in(request.sources)
+        response.spawnables = [
+            _with_uri(Spawnable(description=text), 'entity_resource', uri)
+            for uri, text in (spawnables() | found).items()
+        ]
+        return _answer(response, reason=f'no folders: {", ".join(unknown)}' if unknown else '')
+
+
+class WorldServices:
+    """The grounds as worlds; `stopped` is called once one is loaded."""
+
+    def __init__(self, loading: WorldLoading, stopped: Callable[[], None]) -> None:
+        self.loading, self._stopped = loading, stopped
+
+    def services(self) -> dict[str, tuple[Any, Any]]:
+        """Return name to type and callback of every service that the release has."""
+        return _of_release({
+            'get_current_world': ('GetCurrentWorld', self._on_get_current),
+            'get_available_worlds': ('GetAvailableWorlds', self._on_get_available),
+            'load_world': ('LoadWorld', self._on_load),
+            'unload_world': ('UnloadWorld', self._on_unload),
+        })  # fmt: skip
+
+    def _on_get_current(self, _: Any, response: Any) -> Any:
+        world = self.loading.current
+        if world is None:
+            return _answer(response, response.NO_WORLD_LOADED, UNLOADED)
+        response.world = _world(world)
+        return _answer(response)
+
+    def _on_get_available(self, request: Any, response: Any) -> Any:
+        worlds, unknown = self.loading.available(request.additional_sources)
+        if unknown and not request.continue_on_error:
+            reason = f'no folders on this machine: {", ".join(unknown)}'
+            return _answer(response, Result.RESULT_OPERATION_FAILED, reason)
+        response.worlds = [
+            _world(world) for world in worlds if _has_tags(world.tags, request.filter)
+        ]
+        return _answer(response)
+
+    async def _on_load(self, request: Any, response: Any) -> Any:
+        resource = getattr(request, 'world_resource', request)  # before 2.0 its fields alone
+
+        async def load() -> None:
+            response.world = _world(
+                await self.loading.load(resource.uri, resource.resource_string)
+            )
+            self._stopped()
+
+        return await _attempted(response, load())
+
+    async def _on_unload(self, _: Any, response: Any) -> Any:
+        return await _attempted(response, self.loading.unload())
+
+
+def _of_release(services: dict[str, tuple[str, Any]]) -> dict[str, tuple[Any, Any]]:
+    """Return the services whose types the installed release has."""
+    return {
+        name: (getattr(srv, kind), callback)
+        for name, (kind, callback) in services.items()
+        if hasattr(srv, kind)
+    }
+
+
+def _with_uri(message: Any, field: str, uri: str, text: str = '') -> Any:
+    """Return a message with a resource, in a field or, before 2.0, with a URI of its own."""
+    resource = getattr(message, field, message)
+    resource.uri = uri
+    if text:
+        resource.resource_string = text
+    return message
+
+
+def _world(world: World) -> Any:
+    message = WorldResource(name=world.name, description=world.description, tags=[*world.tags])
+    return _with_uri(message, 'world_resource', world.uri, world.text)
+
+
+def _spawned(response: Any, outcome: Member | Refused) -> Any:
+    """Return a response about one entity."""
+    if isinstance(outcome, Refused):
+        return _answer(response, _code(response, outcome.code), str(outcome))
+    response.entity_name = outcome.entity
+    return _answer(response)
+
+
+def _code(response: Any, name: str) -> int:
+    """Return a constant of the response or of Result, that of a failure where there is none."""
+    failed = Result.RESULT_OPERATION_FAILED
+    return int(getattr(response, name, getattr(Result, name, failed)))
+
+
+async def _attempted(response: Any, action: Awaitable[None]) -> Any:
+    """Await an action and answer whether it worked."""
+    try:
+        await action
+    except Refused as refusal:
+        return _answer(response, _code(response, refusal.code), str(refusal))
+    except ContactSimError as error:
+        return _answer(response, Result.RESULT_OPERATION_FAILED, str(error))
+    return _answer(response)
 
 
 def _has_tags(tags: Iterable[str], wanted: Any) -> bool:

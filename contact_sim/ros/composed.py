@@ -79,7 +79,7 @@ class _StateHandle:
 
 class _StatePublisher:
     def __init__(self, publisher: Any, takers: list[Take]) -> None:
-        self._publisher = publisher  # the node keeps what it has made
+        self.publisher = publisher
         self.handle = _StateHandle(publisher, takers)
 
 
@@ -97,6 +97,9 @@ class _ComposedSimulation(SimulationNode):
         takers: list[Take] = []
         self._exchange.states[self.resolve_topic_name(topic)] = msg_type, takers
         return _StatePublisher(publisher, takers)
+
+    def destroy_publisher(self, publisher: Any) -> bool:
+        return bool(super().destroy_publisher(getattr(publisher, 'publisher', publisher)))
 
     def create_subscription(
         self, msg_type: Any, topic: str, callback: Any, *args: Any, **options: Any

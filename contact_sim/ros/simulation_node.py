@@ -45,6 +45,7 @@ from contact_sim.parameters import Settings
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.replay._recorder import Recorder
 from contact_sim.robot._model import (
+    RobotModel,
     describe_actuators,
     describe_gains,
     describe_limits,
@@ -72,6 +73,7 @@ from contact_sim.ros._lockstep_socket import LockstepSocket
 from contact_sim.ros._loop import ClockFollower, Loop, StepTakesLong
 from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.ros._parameters import PARAMETER_GROUPS
+from contact_sim.ros._population import Population
 from contact_sim.ros._processes import Interruption, leave
 from contact_sim.ros._publishers import Outputs, clock_complaint
 from contact_sim.ros._robots import driven_robot, joint_gains, loaded_robot
@@ -172,14 +174,16 @@ class SimulationNode(Node):
 
         # subscriptions, services and the viewer
         self.state_control = StateControl(self.sim, self.loop, self.commands, self.parameters)
-        self.subscriptions_of_robots = [
-            Subscriptions(self, part, self.state_control) for part in self.parts
-        ]
+        self.population = Population(
+            self, self.state_control, self.outputs,
+            {part.name: Subscriptions(self, part, self.state_control) for part in self.parts},
+            self._follow_robots, self._no_other_robots,
+        )  # fmt: skip
         self._open_lockstep_socket(settings['lockstep'].socket)
         self.standard_services = Services(self, self.state_control)
         if INSTALLED:
             self.simulation_interfaces = SimulationInterfaces(
-                self, self.state_control, self.standard_services
+                self, self.state_control, self.standard_services, self.population
             )
         self._in_force = self.parameters.accept_changes()
         self._log_start()
@@ -213,10 +217,7 @@ class SimulationNode(Node):
         """Have states and commands go through a Unix socket, too, if `path` is not empty."""
         if not path:
             return
-        robots = {
-            part.name: topics.on_socket()
-            for part, topics in zip(self.parts, self.subscriptions_of_robots, strict=True)
-        }
+        robots = {name: own.on_socket() for name, own in self.population.subscriptions.items()}
         served = self.lockstep.socket = LockstepSocket(path, robots, self.get_logger().info)
         publishers = {publisher.name: publisher for publisher in self.outputs.publishers}
         for name in robots:
@@ -233,6 +234,26 @@ class SimulationNode(Node):
         if recorder is not None:
             self.loop.when_at_rest = recorder.flush
         return recorder
+
+    def _follow_robots(self, robot: RobotModel) -> None:
+        """Know the robots that there are from now on, under the settings in force."""
+        self.robot, self.parts = robot, parts_of(robot)
+        self._in_force = self.parameters.settings
+        try:
+            self._apply_settings(self._in_force, {'contact'})
+        except ContactSimError as error:  # what was set while the robots were built
+            self.get_logger().error(f'parameters that other robots cannot have: {error}')
+
+    def _no_other_robots(self) -> str:
+        """Return why robots may not come or go, '' if they may."""
+        if self.recorder is not None and not self.loop.tally.recording:
+            return (
+                'a recording is under way, which is of the robots of the start: start the node '
+                'without record'
+            )
+        if self.lockstep.socket is not None:
+            return 'lockstep.socket is for the robots of the start: start the node without it'
+        return ''
 
     def _log_start(self) -> None:
         """Log what is simulated, in lines of bounded length: there may be thousands of joints."""

@@ -12,6 +12,7 @@ from contact_sim.simulation._report import (
 from contact_sim.simulation._running import StepObserver
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
+from contact_sim.simulation._succession import with_robots
 from contact_sim.simulation._trajectory import Trajectory, TrajectoryFailure
 from contact_sim.simulation._worlds import Rollout, Worlds
 
@@ -30,4 +31,5 @@ __all__ = [
     'Trajectory',
     'TrajectoryFailure',
     'Worlds',
+    'with_robots',
 ]

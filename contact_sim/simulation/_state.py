@@ -105,7 +105,7 @@ def standing_on(
         cos, sin, states = math.cos(yaw), math.sin(yaw), []
         for part in robot.parts:
             own = pose if pose in part.robot.references else STANDING
-            u, v, turn = part.place  # among the robots, which are at x, y, yaw together
+            u, v, turn = part.place[:3]  # among the robots, which are at x, y, yaw together
             place = x + (cos * u - sin * v), y + (sin * u + cos * v), yaw + turn
             states.append(standing_on(part.robot, terrain, own, *place))
         return np.concatenate(states)

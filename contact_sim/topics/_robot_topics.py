@@ -36,6 +36,7 @@ from contact_sim.sensors._robot_view import Report, RobotView
 from contact_sim.sensors._sensor import EXACT, SMALLEST_VARIANCE
 from contact_sim.simulation._report import StepReport
 from contact_sim.topics._messages import (
+    Channel,
     Constant,
     Message,
     Output,
@@ -131,7 +132,7 @@ def recorded_settings(parameters: Mapping[str, Mapping[str, Any]]) -> Settings:
 
 def report_of(report: StepReport, part: RobotPart) -> Report:
     """Return the part of a report that is of one robot: of a robot alone the report itself."""
-    return RobotView(report, part) if part.name else report
+    return report if part.alone else RobotView(report, part)
 
 
 # --- Frame ids.
@@ -186,6 +187,8 @@ EXACT_SENSORS: Settings = {
     'sensors.forces': ForceSensing(),
 }  # fmt: skip
 """Settings of sensors that measure the exact values."""
+FRAMES = 'imu', 'height_scan', 'lidar', 'depth_camera'
+"""Prefixes of the parameters of sensors that have a frame."""
 SETTINGS = ('noise', 'sensors.imu', 'sensors.joints', 'sensors.contacts', 'sensors.forces')
 """Prefixes of the live parameters of sensors."""
 
@@ -226,15 +229,29 @@ def chosen_sensors(part: RobotPart, settings: Settings) -> RobotSensors:
 
 
 def check_sensors(robot: RobotModel, settings: Settings) -> None:
-    """Refuse sensors that not every robot can have.
+    """Refuse sensors that no robot can have.
 
     Raises:
-        UnknownName: a frame or a foot that does not exist.
+        UnknownName: a frame that no robot has, a foot that does not exist.
     """
     ContactFlags(robot, settings['sensors.contacts'])  # feet of robots that do not exist
-    for part in parts_of(robot):
-        chosen_sensors(part, settings)
-        seeing_sensors(part.robot, settings, Plane())
+    parts = parts_of(robot)
+    nowhere = any(all(_lacks(part, settings, group) for part in parts) for group in FRAMES)
+    for part in parts:
+        own = settings if nowhere else own_settings(part, settings)
+        chosen_sensors(part, own)
+        seeing_sensors(part.robot, own, Plane())
+
+
+def own_settings(part: RobotPart, settings: Settings) -> Settings:
+    """Return the settings with the base for frames that one of several robots does not have."""
+    lacking = [group for group in FRAMES if not part.alone and _lacks(part, settings, group)]
+    return settings | {group: replace(settings[group], frame_id='') for group in lacking}
+
+
+def _lacks(part: RobotPart, settings: Settings, group: str) -> bool:
+    frame: str = settings[group].frame_id if group in settings else ''
+    return bool(frame) and not part.robot.pinocchio_model.existFrame(frame)
 
 
 class SensorSet:
@@ -319,6 +336,7 @@ class RobotTopics:
         truth: publish the exact values beside what the sensors measure.
         ground: returns the present ground, for sensors that see.
         world: all robots, which these sensors see; None: this robot is alone.
+        namespace: of its topics; None: its name.
 
     Attributes:
         odometry: output of odom.
@@ -335,12 +353,16 @@ class RobotTopics:
         truth: bool = True,
         ground: Callable[[], Terrain] = Plane,
         world: RobotModel | None = None,
+        namespace: str | None = None,
     ) -> None:
+        self._namespace = part.name if namespace is None else namespace
+        settings = own_settings(part, settings)
         self.part, self.report = part, report_of(report, part)
         self._node, self._prefix = node, frame_id(part, settings, '')
         self._odom_frame, self._base = settings[''].odom_frame, base_frame_id(part, settings)
         self._alias = base_alias(part, settings)
         self._messages = SensorMessages(part, settings)
+        self._description: Channel | None = None
         self._in_force: list[Any] = []
         self._step: Step | None = None
         self._encoded: dict[tuple[str, bool], list[bytes]] = {}
@@ -350,7 +372,7 @@ class RobotTopics:
             return frame_id(part, settings, frame) if frame else self._base
 
         def in_world(frame: str) -> str:
-            return part.qualified_name(frame or part.robot.base_frame) if part.name else frame
+            return frame if part.alone else part.qualified_name(frame or part.robot.base_frame)
 
         self._sees_all = world is not None
         self._seeing = SeeingTopics(
@@ -369,6 +391,7 @@ class RobotTopics:
 
     def configure(self, settings: Settings) -> None:
         """Use other sensor errors from the next step on; a change drops delayed samples."""
+        settings = own_settings(self.part, settings)
         self._seeing.configure(settings, settings[''].seed + SEEDS * self.part.number)
         chosen = [settings[prefix] for prefix in SETTINGS] + [settings[''].seed]
         if chosen != self._in_force:
@@ -379,17 +402,33 @@ class RobotTopics:
             self._covariances = {False: imu_covariances(imu), True: imu_covariances(exact)}
             self._set.observe(self.report)
 
+    def go_on_from(self, before: RobotTopics) -> None:
+        """Take over the sensors of the same robot among others; those that see begin anew."""
+        if before.part.robot is self.part.robot:
+            self._in_force, self._set = before._in_force, before._set
+            self._covariances = before._covariances
+
+    def publish_now(self, step: Step) -> None:
+        """Publish what is due of this robot."""
+        for output in (self.odometry, *self.sensors):
+            output.publish(step)
+
     def observe(self, report: StepReport) -> None:
         """Sample the sensors after a step of all robots, published or not."""
         self.report = report_of(report, self.part)
         self._set.observe(self.report)
         self._seeing.observe(report if self._sees_all else self.report)
 
+    def make_description(self, sink: Sink) -> None:
+        """Make the channel of robot_description; nothing is published."""
+        self._description = sink.channel(self._own(DESCRIPTION))
+
     def publish_description(self, sink: Sink) -> None:
         """Publish robot_description."""
-        channel = sink.channel(self._own(DESCRIPTION))
-        if channel is not None:
-            channel.publish({'data': self.part.robot.description})
+        if self._description is None:
+            self.make_description(sink)
+        if self._description is not None:
+            self._description.publish({'data': self.part.robot.description})
 
     def base_transform(self, time: int) -> Message:
         """Return the pose of the base as a transform."""
@@ -422,7 +461,7 @@ class RobotTopics:
 
     def _own(self, topic: Topic, name: str = '') -> Topic:
         """Return a topic of this robot; `name` fills in its pattern."""
-        return topic._replace(name=own_topic(self.part.name, name or topic.name, self._node))
+        return topic._replace(name=own_topic(self._namespace, name or topic.name, self._node))
 
     def _base_pose(self) -> Array:
         return self.report.q[:7] if self.part.robot.floating_base else AT_THE_ORIGIN

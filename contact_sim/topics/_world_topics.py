@@ -5,7 +5,7 @@ The numbers of the solver, of the support and of the constraints are computed he
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -79,6 +79,7 @@ class SimulationTopics:
         full_name: name of the node with its namespace.
         truth: publish the exact values beside what the sensors measure.
         links: publish transforms of the links, too, as robot_state_publisher does.
+        namespaces: of the topics of robots, by the names of robots; left out: these names.
 
     Attributes:
         ground: terrain that was published last.
@@ -94,6 +95,7 @@ class SimulationTopics:
         full_name: str = NODE,
         truth: bool = True,
         links: bool = False,
+        namespaces: Mapping[str, str] | None = None,
     ) -> None:
         self._sim, self._sink, self._common = sim, sink, settings['']
         self._full_name, self._with_links = full_name, links
@@ -124,6 +126,7 @@ class SimulationTopics:
                 truth,
                 lambda: self._sim.terrain,
                 sim.robot,
+                (namespaces or {}).get(part.name),
             )
             for part in self._parts
         ]
@@ -149,6 +152,23 @@ class SimulationTopics:
             robot.configure(settings)
         if len(self._aliases(0)) != before:  # a camera begins to publish
             self.publish_static_transforms(nanoseconds(self._sim.time))
+
+    def go_on_from(self, before: SimulationTopics, sim: Simulator) -> None:
+        """Take over the sensors of the robots that stay; from now on `sim` is published."""
+        self._sim = sim
+        old = {robot.part.name: robot for robot in before._robots}
+        for robot in self._robots:
+            if robot.part.name in old:
+                robot.go_on_from(old[robot.part.name])
+
+    def publish_arrivals(self, step: Step, names: Collection[str], described: bool) -> None:
+        """Publish the first messages of robots that have come, their descriptions if wanted."""
+        self.publish_static_transforms(step.stamp)
+        for robot in self._robots:
+            if robot.part.name in names:
+                if described:
+                    robot.publish_description(self._sink)
+                robot.publish_now(step)
 
     def publish(self, step: Step) -> None:
         """Publish everything that is due after a step but /clock."""
@@ -178,6 +198,11 @@ class SimulationTopics:
     def _aliases(self, time: int) -> list[Message]:
         """Return the transforms to other names of frames of the robots."""
         return [one for robot in self._robots for one in robot.alias_transforms(time)]
+
+    def make_descriptions(self) -> None:
+        """Make the channels of robot_description of every robot; nothing is published."""
+        for robot in self._robots:
+            robot.make_description(self._sink)
 
     def publish_descriptions(self) -> None:
         """Publish robot_description of every robot."""

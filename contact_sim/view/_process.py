@@ -50,6 +50,7 @@ from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, shortened
 from contact_sim.replay._format import header_of, model_header
 from contact_sim.robot._constraints import Constraint
+from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._shadow import Shadows, ShadowSolve
 from contact_sim.simulation._simulator import Simulator
@@ -358,10 +359,11 @@ PERIOD = 1.0 / 60.0
 
 @dataclass(frozen=True, eq=False)
 class SharedWorld:
-    """Ground, constraints and shadow models to which the step data of a record belong."""
+    """Robots, ground, constraints and shadow models to which the step data of a record belong."""
 
     number: int
     """Counted from 1."""
+    robot: RobotModel
     ground: Terrain
     constraints: tuple[Constraint, ...]
     shadows: Shadows | None
@@ -375,6 +377,7 @@ class SharedWorld:
 def belongs_to(sim: Simulator, world: SharedWorld) -> bool:
     """Return whether the present step data of a simulation belong to this world."""
     same = sim.terrain is world.ground and sim.constraints is world.constraints
+    same = same and sim.robot is world.robot
     return same and bool(sim.sizes.n_moments) == world.moments
 
 
@@ -416,7 +419,9 @@ class Feed:
             self.memory.resize(length)
         shadows = None if solve is None else solve.shadows
         moments = bool(sim.sizes.n_moments)
-        return SharedWorld(number, sim.terrain, sim.constraints, shadows, moments, length)
+        return SharedWorld(
+            number, sim.robot, sim.terrain, sim.constraints, shadows, moments, length
+        )
 
 
 # ------------------------------------------------ the shared memory
@@ -494,12 +499,14 @@ class SharedRecord:
     ) -> bool:
         """Write the next record, see `Record`; return False if the other process has the lock.
 
-        Of many wrenches the first are kept. There must be room for the numbers of the report.
+        Of many wrenches the first are kept, and none on links that have come later. There must be
+        room for the numbers of the report.
         """
         with self._locked() as locked:
             if locked:
                 head, count = self._head, 0
-                for row, (frame, wrench) in zip(self._pushes, wrenches.items(), strict=False):
+                known = [item for item in wrenches.items() if item[0] in self._number]
+                for row, (frame, wrench) in zip(self._pushes, known, strict=False):
                     row[0], row[1:] = self._number[frame], wrench
                     count += 1
                 buffer, solve = report.record.buffer, report.solve_shadows

@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from geometry_msgs.msg import Accel, Pose, Twist, Vector3
+from geometry_msgs.msg import Accel, Pose, PoseStamped, Twist, Vector3
 from std_msgs.msg import Header
 
 MESSAGES = {
@@ -32,7 +32,14 @@ MESSAGES = {
         uint8 state""",
     'Resource': 'string uri, string resource_string',
     'WorldResource': 'string name, Resource world_resource, string description, string[] tags',
-    'SimulatorFeatures': """uint8 NAMED_POSES=2, uint8 POSE_BOUNDS=3, uint8 ENTITY_TAGS=4,
+    'Spawnable': 'Resource entity_resource, string description, Bounds spawn_bounds',
+    'SpawnEntity': '{entity}',
+    'SpawnResult': '{spawn_codes}, Result result, string entity_name',
+    'SimulatorFeatures': """uint8 SPAWNING=0, uint8 DELETING=1, uint8 SPAWNING_RESOURCE_STRING=9,
+        uint8 SPAWNABLES=14, uint8 SIMULATION_RESET_SPAWNED=23, uint8 WORLD_LOADING=40,
+        uint8 WORLD_RESOURCE_STRING=41, uint8 WORLD_TAGS=42, uint8 WORLD_UNLOADING=43,
+        uint8 AVAILABLE_WORLDS=45, uint8 SPAWNING_ENTITIES=50,
+        uint8 NAMED_POSES=2, uint8 POSE_BOUNDS=3, uint8 ENTITY_TAGS=4,
         uint8 ENTITY_BOUNDS=5, uint8 ENTITY_BOUNDS_BOX=6, uint8 ENTITY_INFO_SETTING=13,
         uint8 WORLD_INFO_GETTING=44, uint8 ENTITY_CATEGORIES=8,
         uint8 ENTITY_STATE_GETTING=10, uint8 ENTITY_STATE_SETTING=11,
@@ -65,15 +72,41 @@ SERVICES = {
     'SetSimulationState': """SimulationState state --- uint8 ALREADY_IN_TARGET_STATE=101,
         uint8 STATE_TRANSITION_ERROR=102, uint8 INCORRECT_TRANSITION=103, Result result""",
     'StepSimulation': 'uint64 steps --- Result result',
+    'SpawnEntity': '{entity} --- {spawn_codes}, Result result, string entity_name',
+    'SpawnEntities': """SpawnEntity[] spawn_requests ---
+        uint8 ENTITIES_SPAWN_FAILED=150, Result result, SpawnResult[] results""",
+    'DeleteEntity': 'string entity --- Result result',
+    'GetSpawnables': 'string[] sources --- Result result, Spawnable[] spawnables',
+    'GetAvailableWorlds': """string[] additional_sources, TagsFilter filter, bool offline_only,
+        bool continue_on_error --- uint8 DEFAULT_SOURCES_FAILED=101, Result result,
+        WorldResource[] worlds""",
+    'LoadWorld': """Resource world_resource, bool fail_on_unsupported_element,
+        bool ignore_missing_or_unsupported_assets --- uint8 UNSUPPORTED_FORMAT=101,
+        uint8 NO_RESOURCE=102, uint8 RESOURCE_PARSE_ERROR=103, uint8 MISSING_ASSETS=104,
+        uint8 UNSUPPORTED_ASSETS=105, uint8 UNSUPPORTED_ELEMENTS=106, Result result,
+        WorldResource world""",
+    'UnloadWorld': '--- uint8 NO_WORLD_LOADED=101, Result result',
 }
+ENTITY = """string name, bool allow_renaming, Resource entity_resource, string entity_namespace,
+        PoseStamped initial_pose"""
+SPAWN_CODES = """uint8 NAME_NOT_UNIQUE=101, uint8 NAME_INVALID=102, uint8 UNSUPPORTED_FORMAT=103,
+        uint8 NO_RESOURCE=104, uint8 NAMESPACE_INVALID=105, uint8 RESOURCE_PARSE_ERROR=106,
+        uint8 MISSING_ASSETS=107, uint8 UNSUPPORTED_ASSETS=108, uint8 INVALID_POSE=109"""
+BEFORE_2 = {'SpawnEntity': 'entity_resource', 'LoadWorld': 'world_resource',
+            'Spawnable': 'entity_resource'}  # fmt: skip
+"""Services and messages that had the fields of a resource themselves."""
 ACTIONS = {
     'SimulateSteps': """uint64 steps --- Result result ---
         uint64 completed_steps, uint64 remaining_steps"""
 }
+WORLDS = ('GetCurrentWorld', 'GetAvailableWorlds', 'LoadWorld', 'UnloadWorld')
+WORLD_FEATURES = ('WORLD_INFO_GETTING', 'WORLD_LOADING', 'WORLD_RESOURCE_STRING', 'WORLD_TAGS',
+                  'WORLD_UNLOADING', 'AVAILABLE_WORLDS')  # fmt: skip
+SEVERAL = ('SpawnEntities', 'SpawnResult', 'SPAWNING_ENTITIES')
 FLAGS = ('set_pose', 'set_twist', 'set_acceleration')
 NO_CODE, NO_WORLDS = ('INVALID_POSE',), ('STATE_NO_WORLD', 'STATE_LOADING_WORLD')
 LACKING = {
-    '1.0.0': (*FLAGS, *NO_CODE, *NO_WORLDS, 'WORLD_INFO_GETTING', 'GetCurrentWorld'),
+    '1.0.0': (*FLAGS, *NO_CODE, *NO_WORLDS, *WORLDS, *WORLD_FEATURES, *SEVERAL),
     '1.5.0': (*FLAGS, *NO_CODE),
     '1.5.1': FLAGS,  # of Jazzy
     '1.6.0': (*FLAGS, *NO_CODE),
@@ -82,7 +115,7 @@ LACKING = {
 }
 """Fields, constants and services of the above that a release does not have."""
 SCALARS = {'bool': bool, 'string': str} | dict.fromkeys(('uint8', 'uint16', 'uint64'), int)
-STANDARD = {kind.__name__: kind for kind in (Accel, Header, Pose, Twist, Vector3)}
+STANDARD = {kind.__name__: kind for kind in (Accel, Header, Pose, PoseStamped, Twist, Vector3)}
 PACKAGE = 'simulation_interfaces'
 
 
@@ -92,6 +125,9 @@ def stand_in(release: str) -> dict[str, ModuleType]:
     modules = {name: ModuleType(name) for name in names}
     known: dict[str, type] = dict(STANDARD)
     for name, text in MESSAGES.items():
+        if name in LACKING[release]:
+            continue
+        text = _of_release(release, name, text, in_message=True)
         known[name] = _message(name, text, known, LACKING[release])
         setattr(modules[f'{PACKAGE}.msg'], name, known[name])
     for folder, interfaces, parts in (
@@ -101,12 +137,23 @@ def stand_in(release: str) -> dict[str, ModuleType]:
         for name, text in interfaces.items():
             if name in LACKING[release]:
                 continue
+            text = _of_release(release, name, text)
             classes = {
                 part: _message(f'{name}_{part}', said, known, LACKING[release])
                 for part, said in zip(parts, text.split('---'), strict=True)
             }
             setattr(modules[f'{PACKAGE}.{folder}'], name, type(name, (), classes))
     return modules
+
+
+def _of_release(release: str, name: str, text: str, in_message: bool = False) -> str:
+    """Return a definition as a release has it."""
+    text = text.format(entity=ENTITY, spawn_codes=SPAWN_CODES)
+    kept = release >= '2' or (in_message and name == 'SpawnEntity')
+    if kept or name not in BEFORE_2:
+        return text
+    fields = 'string uri' + (', string resource_string' if name != 'Spawnable' else '')
+    return text.replace(f'Resource {BEFORE_2[name]}', fields)
 
 
 def _message(name: str, text: str, known: dict[str, type], lacking: tuple[str, ...]) -> type:

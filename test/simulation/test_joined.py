@@ -178,7 +178,6 @@ def test_worlds_and_snapshots_of_joined_robots(both):
     [
         ((), {}, 'at least one'),
         (('a/b',), {}, 'without a slash'),
-        (('',), {}, 'without a slash'),
         (('a',), {'a': (0.0,)}, 'expected x, y, yaw'),
         (('a',), {'a': (0.0, np.nan)}, 'expected x, y, yaw'),
     ],

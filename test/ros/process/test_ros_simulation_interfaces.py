@@ -122,7 +122,7 @@ def test_the_launch_state_is_stopped_and_features_are_told(session):
         SimulatorFeatures.SIMULATION_RESET_TIME, SimulatorFeatures.SIMULATION_RESET_STATE,
         SimulatorFeatures.ENTITY_STATE_SETTING, SimulatorFeatures.NAMED_POSES,
     } <= set(features.features)  # fmt: skip
-    assert SimulatorFeatures.SPAWNING not in features.features
+    assert SimulatorFeatures.SPAWNING in features.features
     assert 'contact model ncp' in features.custom_info
 
 
@@ -242,8 +242,9 @@ def test_scopes_of_a_reset(paused):
         assert after == pytest.approx(ROBOT.reference_configuration()[2], abs=1e-9)
         assert stamp == STEP
         ask(paused, StepSimulation, steps=10)
-    for scope in (scopes.SCOPE_SPAWNED, scopes.SCOPE_SPAWNED | scopes.SCOPE_TIME, 64):
+    for scope in (64, scopes.SCOPE_STATE | 8):
         assert reset(scope).result == UNSUPPORTED
+    assert ask(paused, ResetSimulation, scope=scopes.SCOPE_SPAWNED).result.result == OK
     assert paused.messages['/odom'] == []
 
 

@@ -1,6 +1,7 @@
 """Several robots from parameters: what is said of them, what each has of its own; no network."""
 
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,6 +53,7 @@ from contact_sim.topics._robot_topics import (
     check_sensors,
     chosen_sensors,
     frame_id,
+    own_settings,
 )
 from contact_sim.topics._table import JOINT_STATES, own_topic
 from contact_sim.topics._world_topics import ShadowNumbers, SolverNumbers
@@ -337,6 +339,21 @@ def test_faults_are_of_one_robot():
     assert (b.stuck_on, b.dropout, b.dropout_feet) == ((), 0.5, ('FL_FOOT', 'FR_FOOT'))
     settings['sensors.contacts'] = ContactSensing(stuck_on=('FL_foot',))
     with pytest.raises(UnknownName, match='a/FL_foot'):
+        check_sensors(PAIR, settings)
+
+
+def test_a_frame_of_one_robot_is_the_base_of_the_others():
+    settings = settings_of()
+    for group, frame in (('imu', 'trunk'), ('lidar', 'trunk')):
+        settings[group] = replace(settings[group], frame_id=frame)
+    check_sensors(PAIR, settings)
+    a, b = (own_settings(part, settings) for part in (A, B))
+    assert (a['imu'].frame_id, a['lidar'].frame_id) == ('trunk', 'trunk')
+    assert (b['imu'].frame_id, b['lidar'].frame_id) == ('', '')
+    for part in (A, B):
+        assert chosen_sensors(part, own_settings(part, settings)).imu is not None
+    settings['imu'] = replace(settings['imu'], frame_id='nose')
+    with pytest.raises(UnknownName, match='nose'):
         check_sensors(PAIR, settings)
 
 

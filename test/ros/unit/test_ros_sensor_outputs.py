@@ -8,14 +8,16 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from ros_session import vector
 from sent import SentMessages
 
-from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
+from contact_sim import InvalidInput, Simulator, UnknownName, joined, load_robot, loose_ball
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._parameters import PARAMETER_GROUPS
 from contact_sim.sensors import ContactFlags, DelayedSensor, Encoders, FootForces, Imu
 from contact_sim.sensors._robot_view import RobotView
+from contact_sim.simulation import with_robots
 from contact_sim.topics._messages import Step
 from contact_sim.topics._robot_topics import RobotTopics, SensorSet, check_sensors
 from contact_sim.topics._table import NODE
+from contact_sim.topics._world_topics import SimulationTopics
 
 TRUTH = '~/ground_truth/'
 
@@ -230,3 +232,36 @@ def test_a_sensor_set_measures_what_its_sensors_measure(sim, errors):
             ):
                 for name, value in vars(values).items():
                     assert getattr(own, name).tobytes() == value.tobytes(), (kind, name)
+
+
+def test_noise_and_latency_go_on_where_others_come(sim):
+    """The messages of a robot are those of a run without the others; noise is 0.01 and 0.1."""
+    settings = settings_of(**{
+        'noise.imu_gyro': 0.1, 'noise.joint_position': 0.01, 'sensors.imu.latency': 4,
+        'sensors.joints.latency': 6,
+    })  # fmt: skip
+    other = loose_ball(0.1, 1.0)
+    sent = []
+    for comes in (False, True):
+        sim.reset()
+        own, topics = SentMessages(), None
+        for k in range(40):
+            if topics is None or (comes and k == 20):
+                before, now = topics, sim
+                if topics is not None:
+                    both = joined({'': sim.robot, 'ball': other}, {'ball': (1.0, 0.0)})
+                    now = with_robots(sim, both)
+                topics = SimulationTopics(now, settings, (), own, NODE)
+                if before is not None:
+                    topics.go_on_from(before, now)
+            report = now.step(np.zeros(now.robot.n_joints))
+            topics.publish(Step(report, {'joint_states', 'imu'}))
+        sent.append(own)
+    for topic, read in (
+        ('joint_states', lambda message: message.position),
+        ('imu/data', lambda message: vector(message.angular_velocity)),
+    ):
+        alone, among = ([read(message) for message in run[topic]] for run in sent)
+        assert len(alone) == 40
+        assert np.array(among) == pytest.approx(np.array(alone), abs=1e-9)
+    assert 'ball/imu/data' in sent[1]

@@ -5,10 +5,8 @@ package is installed.
 """
 
 import asyncio
-import importlib.util
 import itertools
 import re
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,93 +17,17 @@ pytest.importorskip('rclpy', reason='needs ROS')
 
 from geometry_msgs.msg import Vector3
 from ros_session import vector
-from simulation_interfaces_stand_in import LACKING, PACKAGE, SERVICES, stand_in
+from simulation_interfaces_server import Server, loaded
+from simulation_interfaces_stand_in import LACKING, PACKAGE, SERVICES
 
 from contact_sim import Simulator, joined, load_robot
 from contact_sim.robot._collision_pairs import Solid
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.ros._commands import CommandBuffer
-from contact_sim.ros._inputs import StateControl
-from contact_sim.ros._loop import Tally
-from contact_sim.ros._parameters import PARAMETER_GROUPS
 
 ROBOT = load_robot('go1')
 PAIR = joined({'a': ROBOT, 'b': load_robot('solo12')}, {'b': (1.5, 0.0, 0.3)})
 N = ROBOT.n_joints
-MODULE = 'contact_sim.ros._simulation_interfaces'
 OK, FAILED, UNSUPPORTED = 1, 4, 0
-
-
-class Loop:
-    """Does at once what is asked for between two steps."""
-
-    def __init__(self):
-        self.paused, self.tally = True, Tally()
-
-    def between_steps(self, action):
-        action()
-
-    def set_paused(self, paused):
-        self.paused = paused
-
-    def announce_new_state(self, failure_ends=True):
-        pass
-
-
-class Node:
-    """Keeps the services that it is to serve."""
-
-    def __init__(self):
-        self.served, self.context = {}, SimpleNamespace(try_shutdown=lambda: None)
-
-    def get_logger(self):
-        return None
-
-    def create_service(self, kind, name, callback, callback_group):
-        self.served[name.removeprefix('~/')] = kind, callback
-
-    def create_timer(self, period, callback):
-        self.ending = callback
-
-
-class Server:
-    """The services on a simulator, asked without a network."""
-
-    def __init__(self, module, sim):
-        self.node, self.sim, self.loop = Node(), sim, Loop()
-        settings = {prefix: kind() for prefix, kind in PARAMETER_GROUPS.items()}
-        parameters = SimpleNamespace(settings=settings)
-        buffer = CommandBuffer(ROBOT.joint_names, *np.zeros((3, N)))
-        control = StateControl(sim, self.loop, buffer, parameters)
-        module.ActionServer = self.action_server
-        services = SimpleNamespace(take_steps=self.take_steps)
-        self.interfaces = module.SimulationInterfaces(self.node, control, services)
-
-    def action_server(self, node, kind, name, execute, **_):
-        self.action = kind, execute
-
-    async def take_steps(self, count, after_step=None):
-        for left in range(count - 1, -1, -1):
-            self.sim.step(np.zeros(N))
-            if after_step is not None and not after_step(left):
-                return f'cancelled, {left} steps left'
-        return ''
-
-    def ask(self, name, /, **fields):
-        kind, callback = self.node.served[name]
-        response = callback(kind.Request(**fields), kind.Response())
-        return asyncio.run(response) if asyncio.iscoroutine(response) else response
-
-
-def loaded(release, monkeypatch):
-    """Return the module with the classes of a release, and these by the names of their modules."""
-    modules = stand_in(release)
-    for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    spec = importlib.util.find_spec(MODULE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module, modules
 
 
 @pytest.fixture(params=LACKING)
@@ -127,7 +49,9 @@ def test_every_service_is_served(server):
     }
     assert server.node.served.keys() == names
     features = server.ask('get_simulator_features').features
-    assert len(features.features) == 20 - ('WORLD_INFO_GETTING' in server.lacks)
+    lacks = {'WORLD_INFO_GETTING', 'WORLD_LOADING', 'SPAWNING_ENTITIES'} & set(server.lacks)
+    assert len(features.features) == (24 if lacks else 31)
+    assert features.spawn_formats[0] == 'urdf'
     assert server.msg.SimulatorFeatures.NAMED_POSES in features.features
 
 
@@ -168,13 +92,21 @@ def test_steps_are_counted_and_told(server):
 
 def test_scopes_of_a_reset(server):
     start = server.sim.q.copy()
-    for scope, expected in ((0, OK), (1, OK), (2, OK), (3, OK), (255, OK), (4, UNSUPPORTED)):
+    for scope, expected in (
+        (0, OK),
+        (1, OK),
+        (2, OK),
+        (3, OK),
+        (255, OK),
+        (4, OK),
+        (8, UNSUPPORTED),
+    ):
         server.ask('step_simulation', steps=20)
         before, time = server.sim.q.copy(), server.sim.time
         assert server.ask('reset_simulation', scope=scope).result.result == expected
-        stays = scope in (1, 4)
+        stays = scope in (1, 4, 8)
         assert server.sim.q == pytest.approx(before if stays else start, abs=1e-12)
-        goes_on = {2: time + server.sim.time_step, 4: time}
+        goes_on = {2: time + server.sim.time_step, 4: time, 8: time}
         assert server.sim.time == pytest.approx(goes_on.get(scope, server.sim.time_step))
 
 
