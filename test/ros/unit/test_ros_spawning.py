@@ -441,7 +441,8 @@ def test_a_world_is_a_file_or_a_text(world, tmp_path):
 @pytest.mark.parametrize(
     ('uri', 'text', 'code'),
     [
-        ('', '', 102), ('nowhere', '', 101), ('/nowhere/x.sdf', '', 101), ('/no/x.npy', '', NOT_FOUND),
+        ('', '', 102), ('nowhere', '', 101), ('/nowhere/x.sdf', '', 101),
+        ('/nowhere/x.npy', '', NOT_FOUND),
         ('http://x/y.npy', '', 101), ('', '<sdf/>', 101), ('', 'hello', 101), ('file', '', 101),
         ('', 'size: [1', 103), ('', 'sizes: [1.0, 1.0]', 103),
     ],
