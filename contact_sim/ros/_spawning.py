@@ -140,7 +140,7 @@ class Spawning:
         members = (*self._population.members, *also)
         if request.name and not is_name(request.name):
             raise Refused('NAME_INVALID', f'name {shown(request.name)}: {NAME_FORM}')
-        taken = {name for one in members for name in (one.entity, one.name)}
+        taken = {name for one in members for name in (one.entity, one.name) if name}
         if request.name in taken and not request.allow_renaming:  # before anything is read
             raise Refused('NAME_NOT_UNIQUE', f'name {request.name!r} is taken; {ALLOW}')
         source = source_of(request.uri, request.text)

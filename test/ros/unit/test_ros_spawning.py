@@ -248,7 +248,7 @@ def test_topics_live_in_the_namespace(newest):
     [
         ('', '', NO_RESOURCE), ('', ' \n', NO_RESOURCE), ('nobody', '', NOT_FOUND),
         ('/nowhere/x.urdf', '', NOT_FOUND), ('package://nobody/x.urdf', '', NOT_FOUND),
-        ('http://example.com/x.urdf', '', FORMAT), ('/tmp/x.usd', '', FORMAT),
+        ('http://example.com/x.urdf', '', FORMAT), ('/nowhere/x.usd', '', FORMAT),
         ('file://elsewhere/x.urdf', '', FORMAT), ('http://[x', '', FORMAT),
         ('x' * 5000 + '.urdf', '', NOT_FOUND),
         ('', 'a robot', FORMAT), ('', '<usd/>', FORMAT), ('', '<robot', PARSE),
@@ -441,7 +441,8 @@ def test_a_world_is_a_file_or_a_text(world, tmp_path):
 @pytest.mark.parametrize(
     ('uri', 'text', 'code'),
     [
-        ('', '', 102), ('nowhere', '', 101), ('/tmp/x.sdf', '', 101), ('/no/x.npy', '', NOT_FOUND),
+        ('', '', 102), ('nowhere', '', 101), ('/nowhere/x.sdf', '', 101),
+        ('/nowhere/x.npy', '', NOT_FOUND),
         ('http://x/y.npy', '', 101), ('', '<sdf/>', 101), ('', 'hello', 101), ('file', '', 101),
         ('', 'size: [1', 103), ('', 'sizes: [1.0, 1.0]', 103),
     ],
