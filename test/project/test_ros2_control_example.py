@@ -209,6 +209,9 @@ def test_dependencies_are_declared():
     built = set(re.findall(r'find_package\((\w+) REQUIRED', text_of('CMakeLists.txt')))
     launched = set(re.findall(r"package='(\w+)'", text_of('launch/quadruped.launch.py')))
     assert built - {'ament_cmake'} | launched <= declared | {'ros2_control_lockstep'}
+    manager = parameters_of('controllers.yaml', 'controller_manager')
+    types = [value['type'] for value in manager.values() if isinstance(value, dict)]
+    assert {kind.split('/')[0] for kind in types} <= declared
     included = set()
     for path in (*FOLDER.glob('*.cpp'), *FOLDER.glob('*.hpp')):
         text = path.read_text(encoding='utf-8')
