@@ -39,11 +39,11 @@ WARM_UP = 1.0
 
 
 def missing() -> str:
-    """Return what is not installed, '' if everything is."""
+    """Return what is missing, '' if nothing is."""
     try:
         from ament_index_python.packages import PackageNotFoundError, get_package_prefix
     except ModuleNotFoundError:
-        return 'ROS'
+        return 'ROS is not installed'
     for package in (
         'ros2launch', 'controller_manager', 'joint_trajectory_controller',
         'forward_command_controller', 'ros2_control_lockstep',
@@ -51,7 +51,9 @@ def missing() -> str:
         try:
             get_package_prefix(package)
         except PackageNotFoundError:
-            return f'the package {package}'
+            return f'the package {package} is not installed'
+        except OSError:
+            return 'no ROS workspace is sourced'
     return ''
 
 
@@ -210,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--json', type=Path)
     options = parser.parse_args(arguments)
     if what := missing():
-        print(f'{what} is not installed: nothing is measured; see docs/ros2_control.md')
+        print(f'{what}: nothing is measured; see docs/ros2_control.md')
         return 2
     if options.same:
         controllers = [name for name in options.controllers if name in STANDING]

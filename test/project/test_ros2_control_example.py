@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -15,6 +16,8 @@ from contact_sim.ros._lockstep_socket import ACKNOWLEDGEMENT, COMMAND, GREETING,
 
 FOLDER = ROOT / 'examples' / 'ros2_control_lockstep'
 ROBOT = load_robot('quadruped')
+ARGUMENTS = {'simulation', 'controller', 'rate', 'record', 'socket'}
+"""Arguments of the launch file."""
 
 
 def text_of(name):
@@ -187,6 +190,20 @@ def test_the_controllers_that_can_be_launched_are_described(expand):
         assert set(own.get('gains', ROBOT.joint_names)) == set(ROBOT.joint_names)
 
 
+def test_every_argument_of_the_launch_file_is_described():
+    text = text_of('launch/quadruped.launch.py')
+    (declared,) = [
+        node.value
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], 'id', '') == 'ARGUMENTS'
+    ]
+    assert {key.value for key in declared.keys} == ARGUMENTS
+    page = (ROOT / 'docs' / 'ros2_control.md').read_text(encoding='utf-8')
+    for name in ARGUMENTS:
+        assert f'| `{name}` |' in page
+        assert f"given['{name}']" in text
+
+
 def test_an_update_is_an_instant():
     simulation = parameters_of('simulation.yaml', '/**')
     constants = launched()
@@ -209,9 +226,35 @@ def test_dependencies_are_declared():
     built = set(re.findall(r'find_package\((\w+) REQUIRED', text_of('CMakeLists.txt')))
     launched = set(re.findall(r"package='(\w+)'", text_of('launch/quadruped.launch.py')))
     assert built - {'ament_cmake'} | launched <= declared | {'ros2_control_lockstep'}
+    manager = parameters_of('controllers.yaml', 'controller_manager')
+    types = [value['type'] for value in manager.values() if isinstance(value, dict)]
+    assert {kind.split('/')[0] for kind in types} <= declared
     included = set()
     for path in (*FOLDER.glob('*.cpp'), *FOLDER.glob('*.hpp')):
         text = path.read_text(encoding='utf-8')
         included |= set(re.findall(r'#include <(\w+)/', text))
         assert max(map(len, text.splitlines())) <= 100, path.name
     assert included - {'sys'} <= declared  # headers of the kernel
+
+
+def test_the_benchmark_says_what_is_missing(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(ROOT / 'benchmarks'))
+    import ros2_control_time
+
+    what = ros2_control_time.missing()
+    if not what:
+        pytest.skip('ros2_control is installed: the benchmark would run')
+    assert ros2_control_time.main([]) == 2
+    assert f'{what}: nothing is measured' in capsys.readouterr().out
+
+
+def test_the_benchmark_launches_what_there_is(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / 'benchmarks'))
+    import ros2_control_time
+
+    manager = parameters_of('controllers.yaml', 'controller_manager')
+    assert set(ros2_control_time.CONTROLLERS) < manager.keys()
+    assert len(ROBOT.joint_names) == ros2_control_time.JOINTS
+    package, file, *given = ros2_control_time.launch_arguments('x', 'topics', 250, Path('run'))
+    assert (package, file) == (FOLDER.name, 'quadruped.launch.py')
+    assert {argument.partition(':=')[0] for argument in given} <= ARGUMENTS

@@ -13,6 +13,9 @@ from rclpy.serialization import deserialize_message, serialize_message
 from ros_session import Session, published_topics, stamp_of
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
+from std_srvs.srv import Trigger
+
+from contact_sim.topics._table import NODE
 
 TOPICS = ('/clock', '/joint_states', '/diagnostics')
 PERIOD = 2
@@ -129,3 +132,43 @@ def test_a_run_on_the_socket_is_that_on_topics_to_the_bit(tmp_path):
     states = np.array([np.frombuffer(state).reshape(3, 12) for state in on_topics.values()])
     assert np.ptp(states[:, 0, 1::3], axis=0).min() > 0.02  # the thighs move
     assert not path.exists()
+
+
+def test_each_of_several_robots_has_its_controller_on_the_socket(tmp_path):
+    path = tmp_path / 'socket'
+    topics = {topic: published_topics(())[topic] for topic in ('/clock', '/diagnostics')}
+    robots = {'robots': ['a=go1', 'b=go1@0.0,2.0,0.0'], 'lockstep.socket': str(path)}
+    with Session(tmp_path, topics, IN_LOCKSTEP | robots) as session:
+        session.started()
+        heard = {name: [] for name in 'ab'}
+
+        def serve(name, peer):
+            while not heard[name] or stamp_of(heard[name][-1]) < STEPS * 1_000_000:
+                state = deserialize_message(peer.receive(), JointState)
+                heard[name].append(state)
+                effort = [1.0 if name == 'a' else -1.0] * len(state.name)
+                peer.command(
+                    serialize_message(
+                        JointState(header=state.header, name=state.name, effort=effort)
+                    )
+                )
+
+        peers = {name: Peer(path, name) for name in heard}
+        threads = [
+            threading.Thread(target=serve, args=item, daemon=True) for item in peers.items()
+        ]
+        for thread in threads:
+            thread.start()
+        response = session.step(STEPS)
+        assert response.success, response.message
+        for thread in threads:
+            thread.join(TIMEOUT)
+        assert session.diagnostics()['lockstep_timeouts'] == '0'
+        stranger = Peer(path, 'c')
+        session.ask(f'/{NODE}/step', Trigger, Trigger.Request())
+        assert "known: 'a', 'b'" in stranger.refusal()
+    instants = {k * 1_000_000 for k in range(PERIOD, STEPS + 2, PERIOD)}
+    for states, effort in ((heard['a'], 1.0), (heard['b'], -1.0)):
+        assert {stamp_of(state) for state in states} == instants  # the first may come twice
+        later = [tuple(state.effort) for state in states if stamp_of(state) > min(instants)]
+        assert set(later) == {(effort,) * 12}
