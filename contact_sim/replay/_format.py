@@ -50,8 +50,8 @@ from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import JoinedRobots, joined
 from contact_sim.robot._urdf import is_xml
-from contact_sim.simulation._coefficients import MOMENT_COEFFICIENTS
 from contact_sim.simulation._simulator import Simulator
+from contact_sim.simulation._user_values import MOMENT_COEFFICIENTS
 from contact_sim.terrain import Region
 
 HASHED = ('clock', 'now', 'impulse', 'effort', 'tau', 'friction', 'memory', 'delay_line',

@@ -39,10 +39,10 @@ from contact_sim.replay._format import (
 from contact_sim.replay._recording import Chunk, Recording, without_memory
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
-from contact_sim.simulation._coefficients import MOMENT_COEFFICIENTS
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
+from contact_sim.simulation._user_values import MOMENT_COEFFICIENTS
 
 SETUP_CHANGES = ('terrain', 'time_step', 'constraints', 'moments')
 """Kinds of changes after which arrays are made anew."""

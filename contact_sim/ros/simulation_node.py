@@ -165,11 +165,7 @@ class SimulationNode(Node):
         self.loop.paused = common.start_paused
         self.loop.guard = TouchGuard(self.robot, common.end_on_contact)
         if common.clock == 'follow':
-            follower = self.loop.clock_follower = ClockFollower()
-            self.create_subscription(
-                Clock, CLOCK.name, lambda message: follower.receive(seconds(message.clock)),
-                QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
-            )  # fmt: skip
+            self._follow_clock()
         self.recorder = self._begin_recording(settings)
 
         # subscriptions, services and the viewer
@@ -188,6 +184,14 @@ class SimulationNode(Node):
         self._in_force = self.parameters.accept_changes()
         self._log_start()
         self.page = ServedPage(self, self.state_control, self.standard_services)
+
+    def _follow_clock(self) -> None:
+        """Let the loop keep to the /clock of another simulation."""
+        follower = self.loop.clock_follower = ClockFollower()
+        self.create_subscription(
+            Clock, CLOCK.name, lambda message: follower.receive(seconds(message.clock)),
+            QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
+        )  # fmt: skip
 
     def create_service(self, kind: Any, name: str, callback: Any, **options: Any) -> Any:
         """Create a service as any node does, and answer even where the callback raises."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from contact_sim.errors import ContactSimError
-from contact_sim.simulation._coefficients import MOMENT_COEFFICIENTS
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
+from contact_sim.simulation._user_values import MOMENT_COEFFICIENTS
 
 SETTINGS = ('gravity', 'time_step', 'springs', *MOMENT_COEFFICIENTS)
 """Fields of the step data that are settings, not state."""

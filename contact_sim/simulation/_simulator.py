@@ -22,7 +22,6 @@ from contact_sim._validation import (
     count,
     finite,
     finite_array,
-    is_finite,
     named_keywords,
     number_within,
     positive,
@@ -44,19 +43,12 @@ from contact_sim.errors import (
     NonFiniteState,
     UnknownName,
     of_type,
-    shortened,
     shown,
 )
 from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._constraints import Constraint, checked_constraints
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
-from contact_sim.simulation._coefficients import (
-    MOMENT_COEFFICIENTS,
-    on_ground,
-    over_ground,
-    per_contact,
-)
 from contact_sim.simulation._judge import controller_limit, refusal_of
 from contact_sim.simulation._placement import (
     check_integrator,
@@ -69,6 +61,15 @@ from contact_sim.simulation._running import RunController, StepObserver, announc
 from contact_sim.simulation._shadow import Shadows
 from contact_sim.simulation._state import Snapshot, cast_rays, random_state, standing_on, with_base
 from contact_sim.simulation._trajectory import Trajectory, TrajectoryBuilder, whole_steps
+from contact_sim.simulation._user_values import (
+    MOMENT_COEFFICIENTS,
+    checked_robot,
+    checked_wrenches,
+    effort_form,
+    on_ground,
+    over_ground,
+    per_contact,
+)
 from contact_sim.step._workspace import Workspace
 
 if TYPE_CHECKING:
@@ -212,9 +213,9 @@ class Simulator:
         try:
             command = real_array('effort', effort)
         except InvalidInput as error:
-            raise InvalidInput(f'{error}; {self._effort_form()}') from error
+            raise InvalidInput(f'{error}; {effort_form(self.robot)}') from error
         if command.shape != self._command.shape:
-            raise InvalidInput(f'effort: shape {command.shape}; {self._effort_form()}')
+            raise InvalidInput(f'effort: shape {command.shape}; {effort_form(self.robot)}')
         self._command[:] = command  # the step itself refuses efforts that are not finite
         if external_wrenches is not None:
             self._push(external_wrenches)
@@ -225,15 +226,6 @@ class Simulator:
         if self._stepper.advance() != READY:
             raise self._refusal()
         return StepReport(self._data.buffer.copy(), self._context)
-
-    def _effort_form(self) -> str:
-        """Return what `effort` has to be, in words."""
-        names = self.robot.joint_names
-        listed = shortened(', '.join(names), 100)
-        return (
-            f'expected {len(names)} numbers [N m] in the order of robot.joint_names ({listed}); '
-            'from a dict: [efforts[name] for name in robot.joint_names]'
-        )
 
     def _observed_step(self, wrenches: Mapping[str, ArrayLike]) -> StepReport:
         """Advance by one step with observers and shadows."""
@@ -263,7 +255,7 @@ class Simulator:
 
         command = real_array('effort', effort)
         if command.shape != self._command.shape:
-            raise InvalidInput(f'effort: shape {command.shape}; {self._effort_form()}')
+            raise InvalidInput(f'effort: shape {command.shape}; {effort_form(self.robot)}')
         arrays = self._linearisation
         if arrays is None or not arrays.fits(self._workspace, self._model):
             arrays = self._linearisation = Linearisation(self._workspace, self._model)
@@ -313,19 +305,8 @@ class Simulator:
 
     def _push(self, wrenches: Mapping[str, ArrayLike]) -> None:
         """Check all external wrenches, then make them the external force of the step."""
-        if not isinstance(wrenches, Mapping):
-            raise InvalidInput(
-                f'external_wrenches = {shown(wrenches)}: expected wrenches by frame'
-            )
-        work, tree, pushes = self._workspace, self._workspace.tree, []
-        for name, value in wrenches.items():
-            frame = find_frame(work.model, name)
-            wrench = np.array(real_array(f'external wrench on {name!r}', value))
-            if wrench.shape != (6,) or not is_finite(wrench):
-                raise InvalidInput(
-                    f'external wrench on {shown(name)} = {shown(value)}: expected 6 finite numbers'
-                )
-            pushes.append((frame, wrench))
+        work, tree = self._workspace, self._workspace.tree
+        pushes = checked_wrenches(work.model, wrenches)
         if not pushes and not self._pushed:
             return
         self._release()
@@ -906,16 +887,3 @@ class Simulator:
         self._workspace.fill_constraints()
         self._data.buffer[:] = buffer
         self._stepper.update_contacts()
-
-
-# -------------------------------------------------------------------- values from users
-
-
-def checked_robot(robot: object) -> RobotModel:
-    """Return the robot, or raise InvalidInput if it is none."""
-    if not isinstance(robot, RobotModel):
-        source = shown(robot) if isinstance(robot, str) else 'name or path'
-        raise InvalidInput(
-            f'robot = {shown(robot)}: expected a RobotModel, from contact_sim.load_robot({source})'
-        )
-    return robot

@@ -21,9 +21,9 @@ from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart, parts_of
-from contact_sim.simulation._coefficients import MOMENT_COEFFICIENTS
 from contact_sim.simulation._placement import with_place_of
 from contact_sim.simulation._simulator import Simulator
+from contact_sim.simulation._user_values import MOMENT_COEFFICIENTS
 from contact_sim.step._workspace import Workspace
 
 Indices = NDArray[np.intp]

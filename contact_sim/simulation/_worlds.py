@@ -41,13 +41,12 @@ from contact_sim.errors import InvalidInput, of_type, one_line
 from contact_sim.robot._actuators import Actuators, JointCommand
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
-from contact_sim.simulation._coefficients import MOMENT_COEFFICIENTS, over_features
 from contact_sim.simulation._judge import crossed_limits, judge_steps
 from contact_sim.simulation._placement import check_integrator
 from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._running import announced
-from contact_sim.simulation._simulator import checked_robot
 from contact_sim.simulation._state import standing_on
+from contact_sim.simulation._user_values import MOMENT_COEFFICIENTS, checked_robot, over_features
 from contact_sim.step._problem import Residuals
 from contact_sim.step._workspace import Workspace, ground_indices
 from contact_sim.terrain import ScanGrid

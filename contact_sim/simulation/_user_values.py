@@ -1,16 +1,64 @@
-"""Coefficients of the contacts: as users give them, and on another ground."""
+"""Values as users give them: robot, efforts, wrenches, coefficients of the contacts."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
-from contact_sim._validation import real_array, within
+from contact_sim._validation import is_finite, real_array, within
 from contact_sim.arrays._fields import Sizes
 from contact_sim.collision._terrain import Terrain
-from contact_sim.errors import InvalidInput, shown
+from contact_sim.errors import InvalidInput, shortened, shown
+from contact_sim.robot._coordinates import find_frame
+from contact_sim.robot._model import RobotModel
 from contact_sim.step._workspace import Workspace
+
+# --- Robot, efforts and wrenches
+
+
+def checked_robot(robot: object) -> RobotModel:
+    """Return the robot, or raise InvalidInput if it is none."""
+    if not isinstance(robot, RobotModel):
+        source = shown(robot) if isinstance(robot, str) else 'name or path'
+        raise InvalidInput(
+            f'robot = {shown(robot)}: expected a RobotModel, from contact_sim.load_robot({source})'
+        )
+    return robot
+
+
+def effort_form(robot: RobotModel) -> str:
+    """Return what efforts have to be, in words."""
+    names = robot.joint_names
+    listed = shortened(', '.join(names), 100)
+    return (
+        f'expected {len(names)} numbers [N m] in the order of robot.joint_names ({listed}); '
+        'from a dict: [efforts[name] for name in robot.joint_names]'
+    )
+
+
+def checked_wrenches(
+    model: pin.Model, wrenches: Mapping[str, ArrayLike]
+) -> list[tuple[pin.Frame, Array]]:
+    """Return the frames and the forces and torques (6,) on them, or raise InvalidInput."""
+    if not isinstance(wrenches, Mapping):
+        raise InvalidInput(f'external_wrenches = {shown(wrenches)}: expected wrenches by frame')
+    pushes = []
+    for name, value in wrenches.items():
+        frame = find_frame(model, name)
+        wrench = np.array(real_array(f'external wrench on {name!r}', value))
+        if wrench.shape != (6,) or not is_finite(wrench):
+            raise InvalidInput(
+                f'external wrench on {shown(name)} = {shown(value)}: expected 6 finite numbers'
+            )
+        pushes.append((frame, wrench))
+    return pushes
+
+
+# --- Coefficients of the contacts, also on another ground
 
 MOMENT_COEFFICIENTS = ('torsional_friction', 'rolling_friction')
 
