@@ -184,7 +184,7 @@ SEEDS = 2**31
 """Distance of the seeds of two robots; the parameter is smaller."""
 EXACT_SENSORS: Settings = {
     'noise': NoiseParameters(), 'sensors.imu': ImuSensing(), 'sensors.joints': EncoderSensing(),
-    'sensors.forces': ForceSensing(),
+    'sensors.contacts': ContactSensing(), 'sensors.forces': ForceSensing(),
 }  # fmt: skip
 """Settings of sensors that measure the exact values."""
 FRAMES = 'imu', 'height_scan', 'lidar', 'depth_camera'
@@ -269,8 +269,8 @@ class SensorSet:
         }
         exact = chosen_sensors(part, settings | EXACT_SENSORS)
         self._ideal = {
-            kind for kind in ('joints', 'imu', 'forces')
-            if _errors(getattr(self.sensors, kind)) == _errors(getattr(exact, kind))
+            kind for kind, sensor in self.sensors._asdict().items()
+            if _errors(sensor) == _errors(getattr(exact, kind))
         }  # fmt: skip
         self._step: Report | None = None
         self._values: dict[tuple[str, bool], Any] = {}
@@ -311,7 +311,7 @@ class SensorSet:
 
 
 def _errors(sensor: Any) -> tuple[Any, Any]:
-    return sensor.noise, sensor.sensing
+    return getattr(sensor, 'noise', None), sensor.sensing  # switches have no noise
 
 
 # --- Outputs of a robot.
