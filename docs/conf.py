@@ -71,7 +71,6 @@ autosummary_imported_members = True
 autosummary_context = {'first': EXPORTED}  # each is documented once
 autosummary_ignore_module_all = False
 autodoc_member_order = 'bysource'
-autodoc_mock_imports = ['torch', 'jax']
 autodoc_typehints_format = 'short'
 autodoc_preserve_defaults = True
 autodoc_type_aliases = {name: name for name in ('Array', 'ArrayLike', 'Indices')}

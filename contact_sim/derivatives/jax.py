@@ -16,6 +16,8 @@ try:
 except ImportError as error:
     raise ImportError(f"{__name__} needs jax: pip install 'contact_sim[jax]'") from error
 
+__all__ = ['rollout']
+
 
 def rollout(
     sim: Any,

@@ -14,6 +14,8 @@ try:
 except ImportError as error:
     raise ImportError(f"{__name__} needs torch: pip install 'contact_sim[torch]'") from error
 
+__all__ = ['rollout']
+
 
 def rollout(
     sim: Any,
