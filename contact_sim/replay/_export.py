@@ -473,17 +473,7 @@ def export(
             rate, a package that is missing.
         RecordingError: a recording that cannot be repeated.
     """
-    paths = list(targets.paths.values())
-    for path in paths:
-        if os.path.lexists(path):
-            if not path.is_file():
-                raise InvalidInput(f'cannot write {path}: it is there, and no regular file')
-            if not targets.overwrite:
-                raise InvalidInput(f'{path} is there already: give another name, or --overwrite')
-        if os.path.exists(path) and path.samefile(recording.path):
-            raise InvalidInput(f'cannot write {path}: it is the recording itself')
-        if paths.count(path) > 1:
-            raise InvalidInput(f'cannot write {path}: it is named for two formats')
+    _check_paths(targets, recording)
     replayer = Replayer(recording, contact_model)
     time_step = replayer.sim.time_step
     periods = periods_of(targets, time_step)
@@ -519,6 +509,21 @@ def export(
                 _write(outputs, step.report)
         _write(outputs, None)
     return Exported(steps, first_difference, recording.damage)
+
+
+def _check_paths(targets: Targets, recording: Recording) -> None:
+    """Raise InvalidInput for a path that cannot be written, or may not."""
+    paths = list(targets.paths.values())
+    for path in paths:
+        if os.path.lexists(path):
+            if not path.is_file():
+                raise InvalidInput(f'cannot write {path}: it is there, and no regular file')
+            if not targets.overwrite:
+                raise InvalidInput(f'{path} is there already: give another name, or --overwrite')
+        if os.path.exists(path) and path.samefile(recording.path):
+            raise InvalidInput(f'cannot write {path}: it is the recording itself')
+        if paths.count(path) > 1:
+            raise InvalidInput(f'cannot write {path}: it is named for two formats')
 
 
 def _write(outputs: Mapping[Path, McapOutput | TableOutput], report: StepReport | None) -> None:

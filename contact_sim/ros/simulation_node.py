@@ -143,14 +143,8 @@ class SimulationNode(Node):
 
         # commands, outputs and the loop between them
         common = settings['']
-        self.commands = CommandBuffer(
-            names,
-            self.robot.joint_positions(self.sim.q),
-            *joint_gains(self.robot, settings),
-            self.robot.continuous_joints,
-        )
+        self.commands = self._made_commands(settings)
         self._unique_name.check()
-        self.commands.rules = settings['trajectory']
         self.outputs = Outputs(self, self.sim, settings)
         self.pacer = Pacer(common.real_time_factor)
         self.lockstep = Lockstep(self.commands, names, owned_joints(settings, names), log.warning)
@@ -184,6 +178,17 @@ class SimulationNode(Node):
         self._in_force = self.parameters.accept_changes()
         self._log_start()
         self.page = ServedPage(self, self.state_control, self.standard_services)
+
+    def _made_commands(self, settings: Settings) -> CommandBuffer:
+        """Return what takes the commands of all joints, which hold their positions at first."""
+        commands = CommandBuffer(
+            self.robot.joint_names,
+            self.robot.joint_positions(self.sim.q),
+            *joint_gains(self.robot, settings),
+            self.robot.continuous_joints,
+        )
+        commands.rules = settings['trajectory']
+        return commands
 
     def _follow_clock(self) -> None:
         """Let the loop keep to the /clock of another simulation."""

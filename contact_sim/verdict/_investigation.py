@@ -258,13 +258,7 @@ class Investigator:
         nominal = Trial(controller, robot, scenario, seconds=seconds, seed=seed, feet=links)
         varied = factors_of(nominal, model.total_mass, chosen.friction)
         varied = chosen_factors(varied, factors)
-        variants = {
-            (LOOP, level): written(
-                self._folder / 'controllers', Held, controller, level, source=robot, feet=links
-            )
-            for factor in varied if factor.name == 'time_step'
-            for level in factor.levels
-        }  # fmt: skip
+        variants = self._held_controllers(nominal, varied)
         most = count('seeds', seeds, 1000)
         self._settings = Settings(
             nominal, names, varied, chosen.friction, variants, min(SEEDS, most), most
@@ -287,6 +281,18 @@ class Investigator:
             controller, model.name, chosen.name, f'{chosen.meaning}; goal: {chosen.goal}',
             command, 0.0, budget, '',
         )  # fmt: skip
+
+    def _held_controllers(
+        self, nominal: Trial, varied: Sequence[Factor]
+    ) -> dict[tuple[str, float], str]:
+        """Return the controller with efforts held for each level of the time step."""
+        folder, controller = self._folder / 'controllers', nominal.controller
+        source, feet = nominal.robot, nominal.feet
+        return {
+            (LOOP, level): written(folder, Held, controller, level, source=source, feet=feet)
+            for factor in varied if factor.name == 'time_step'
+            for level in factor.levels
+        }  # fmt: skip
 
     def _make_folder(self) -> None:
         try:
