@@ -14,12 +14,16 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np import arrayobj
-from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim.arrays._fields import Sizes
 from contact_sim.errors import summary
-from contact_sim.solvers._jit import kernel, without_refcount
+from contact_sim.solvers._jit import (
+    call_with_arrays,
+    kernel,
+    on_demand,
+    with_globals,
+)
 
 # The step data: one flat array, so that snapshot, restore and report are one copy each.
 
@@ -179,20 +183,18 @@ COLUMNS, ITEM = 4, 8  # columns of the layout array; bytes of a number and of an
 
 
 class Arrays(NamedTuple):
-    """The arrays of one robot, without reference counts inside kernels."""
+    """The arrays of one robot inside kernels, by their addresses."""
 
-    numbers: NDArray[np.float64]
-    indices: NDArray[np.int64]
-    layout: NDArray[np.int64]
+    numbers: int
+    indices: int
+    layout: int
 
 
 @kernel
 def arrays_of(numbers, indices, layout, world):
     """Return the arrays of one world: row `world` of `numbers` and of `indices`."""
     return Arrays(
-        without_refcount(numbers)[world],
-        without_refcount(indices)[world],
-        without_refcount(layout),
+        int(numbers[world].ctypes.data), int(indices[world].ctypes.data), int(layout.ctypes.data)
     )
 
 
@@ -202,19 +204,17 @@ Shape = Callable[[Any, Callable[[int], Any], list[Any]], list[Any]]
 
 def _view(data: Any, which: int, ndim: int, shape: Shape, extra: int = 0) -> tuple[Any, Any]:
     """Return signature and code of a view of a field: (data, field, `extra` integers) → array."""
-    kind = types.Array(data.types[which].dtype, ndim, 'C')
+    kind = types.Array(types.float64 if which == NUMBERS else types.int64, ndim, 'C')
     parameters = (data, types.intp, *(extra * [types.intp]))
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays, field, *rest = arguments
         integer = context.get_value_type(types.intp)
 
-        def parts(place: int) -> Any:
-            array = arrayobj.make_array(signature.args[0].types[place])
-            return array(context, builder, builder.extract_value(arrays, place))
+        def start(place: int, item: Any) -> Any:
+            return builder.inttoptr(builder.extract_value(arrays, place), item.as_pointer())
 
-        layout, array = parts(LAYOUT).data, parts(which)
-        first = builder.mul(field, integer(COLUMNS))
+        layout, first = start(LAYOUT, integer), builder.mul(field, integer(COLUMNS))
 
         def column(k: int) -> Any:
             return builder.load(builder.gep(layout, [builder.add(first, integer(k))]))
@@ -222,9 +222,10 @@ def _view(data: Any, which: int, ndim: int, shape: Shape, extra: int = 0) -> tup
         sizes, strides = shape(builder, column, rest), [integer(ITEM)]
         for size in sizes[:0:-1]:
             strides.insert(0, builder.mul(strides[0], size))
+        numbers = start(which, context.get_value_type(kind.dtype))
         view = arrayobj.make_array(signature.return_type)(context, builder)
         arrayobj.populate_array(
-            view, data=builder.gep(array.data, [column(0)]),
+            view, data=builder.gep(numbers, [column(0)]),
             shape=cgutils.pack_array(builder, sizes),
             strides=cgutils.pack_array(builder, strides), itemsize=integer(ITEM), meminfo=None,
             parent=None,
@@ -293,3 +294,34 @@ def numbers_at(typingctx: Any, address: Any, length: Any) -> Any:
         return view._getvalue()
 
     return types.Array(types.float64, 1, 'C')(types.intp, types.intp), codegen
+
+
+# Stages of a step that many simulations never run.
+
+ADDRESSES = types.void(types.intp, types.intp, types.intp)
+"""Signature of a function that takes the arrays of a step by their addresses."""
+
+
+def run_at_addresses(numbers: Any, indices: Any, layout: Any) -> None:
+    """Run `stage` on the arrays of a step by their addresses."""
+    stage(Arrays(numbers, indices, layout))
+
+
+def run_through_address(data: Any) -> None:
+    """Run a stage through its address."""
+    call_with_arrays(address(), data)
+
+
+stage: Any = None
+address: Any = None
+
+
+def stage_on_demand(function: Callable[[Any], None]) -> Any:
+    """Return `function(data)` as a kernel that is compiled when it first runs."""
+    module, name = function.__module__, function.__name__
+    own = {'stage': kernel(function), '__name__': module}
+    compiled = on_demand(ADDRESSES)(with_globals(run_at_addresses, name, own))
+    own = {'address': compiled.current_address, '__name__': module}
+    caller = with_globals(run_through_address, f'call_{name}', own)
+    caller.__doc__ = function.__doc__
+    return kernel(caller)

@@ -7,7 +7,7 @@ solved with full restitution; where that creates energy, the share of restitutio
 from __future__ import annotations
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import integers, matrix, vector
+from contact_sim.arrays._views import integers, matrix, stage_on_demand, vector
 from contact_sim.solvers._cone_problem import FREE
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._contact_rows import contact_branches, first_moment
@@ -37,6 +37,15 @@ def start_guard(data):
 
 
 @kernel
+def has_impacts(data):
+    """Return whether restitution is at work on any island."""
+    guard, found = matrix(data, f.GUARD), False
+    for island in range(guard.shape[0]):
+        found |= guard[island, 3] != NO_IMPACT
+    return found
+
+
+@stage_on_demand
 def guard_energy(data):
     """Bisect the share of restitution of each island until ½ λᵀ(u⁺ + u⁻) ≤ 0 there."""
     # an island that needs another share waits again; one that waits anyway is skipped

@@ -16,20 +16,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from contact_sim._validation import LARGEST
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, frames, front, integers, matrix, square, vector
+from contact_sim.arrays._views import (
+    arrays_of,
+    frames,
+    front,
+    integers,
+    matrix,
+    square,
+    stage_on_demand,
+    vector,
+)
 from contact_sim.collision._body_pairs import two_branches
 from contact_sim.collision._contact_slots import CONTACTS as PAIR_CONTACTS
 from contact_sim.collision._contact_slots import carry_over
 from contact_sim.collision._detection import contact_rows as fill_contact_rows
 from contact_sim.collision._detection import detect
-from contact_sim.contact_models._energy_guard import SEQUENCE_STATUS, guard_energy, start_guard
+from contact_sim.contact_models._energy_guard import (
+    SEQUENCE_STATUS,
+    guard_energy,
+    has_impacts,
+    start_guard,
+)
 from contact_sim.dynamics._forces import (
     add_joint_springs,
     add_wrench,
@@ -65,7 +78,7 @@ from contact_sim.solvers._cone_problem import (
 )
 from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
-from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._jit import entry, kernel, with_globals
 from contact_sim.step._bilateral_rows import (
     CONSTRAIN_DELASSUS,
     CONSTRAIN_DELASSUS_UNDAMPED,
@@ -152,14 +165,8 @@ def compiled_law(solve_law: Any, **stages: Any) -> CompiledLaw:
 
 
 def specialised(template: Any, name: str, replaced: dict[str, Any]) -> Any:
-    """Return the entry `name` that runs `template` with other values of its globals.
-
-    Globals, not closure variables: numba finds a function on disk by its file, qualified name and
-    byte code, and by its pickled closure, which differs from process to process.
-    """
-    function = FunctionType(template.__code__, template.__globals__ | replaced, name)
-    function.__qualname__, function.__doc__ = name, template.__doc__
-    return entry(function)
+    """Return the entry `name` that runs `template` with other values of its globals."""
+    return entry(with_globals(template, name, replaced))
 
 
 def entry_of(run: Any, template: Any = None) -> Any:
@@ -215,27 +222,37 @@ def begin_step(data):
     status = integers(data, f.STATUS)
     if status[0] != READY:
         return False
-    # impulses and memory follow their contact into its present slot: contacts with the ground, as
-    # many per contact point as the ground has features, then one pool of slots for all pairs
-    before = vector(data, f.FEATURE_START), frames(data, f.FRAME_START)
-    now = vector(data, f.FEATURE), frames(data, f.FRAME)
-    impulse, memory = vector(data, f.IMPULSE), matrix(data, f.MEMORY)
-    on_ground, nc = integers(data, f.LEAF_DOF).shape[0], now[0].shape[0]
-    used = last = on_ground
-    ground = (0, on_ground, integers(data, f.GROUND)[1], np.inf)
-    carry_over(ground, before, now, impulse, memory)
-    if nc > on_ground:
-        leaf_dof = integers(data, f.LEAF_DOF)
-        last, used = in_use(leaf_dof, before[0]), in_use(leaf_dof, now[0])
-        if max(last, used) > on_ground:
-            pairs = (on_ground, nc, nc - on_ground, float(PAIR_CONTACTS))
-            carry_over(pairs, before, now, impulse, memory)
-        clear_contacts(data, used, last)
+    leaf_dof = integers(data, f.LEAF_DOF)
+    before, now = vector(data, f.FEATURE_START), vector(data, f.FEATURE)
+    last, used = in_use(leaf_dof, before), in_use(leaf_dof, now)
+    moved = max(last, used) > leaf_dof.shape[0]
+    for i in range(leaf_dof.shape[0]):
+        moved |= before[i] != now[i]
+    if moved:
+        follow_contacts(data)
     run_moments(data, CARRY)
     keep_start(data, max(last, used))
     integers(data, f.IN_USE)[0] = used
     status[0] = actuate(data)
     return status[0] == READY
+
+
+@stage_on_demand
+def follow_contacts(data):
+    """Move impulses and memory with their contacts into the present slots; clear unused slots."""
+    # contacts with the ground, as many per contact point as the ground has features
+    before = vector(data, f.FEATURE_START), frames(data, f.FRAME_START)
+    now = vector(data, f.FEATURE), frames(data, f.FRAME)
+    impulse, memory = vector(data, f.IMPULSE), matrix(data, f.MEMORY)
+    leaf_dof, nc = integers(data, f.LEAF_DOF), now[0].shape[0]
+    on_ground = leaf_dof.shape[0]
+    carry_over((0, on_ground, integers(data, f.GROUND)[1], np.inf), before, now, impulse, memory)
+    # then one pool of slots for all pairs
+    last, used = in_use(leaf_dof, before[0]), in_use(leaf_dof, now[0])
+    if max(last, used) > on_ground:
+        pairs = (on_ground, nc, nc - on_ground, float(PAIR_CONTACTS))
+        carry_over(pairs, before, now, impulse, memory)
+    clear_contacts(data, used, last)
 
 
 @kernel
@@ -277,17 +294,23 @@ def actuate(data):
         return bad + 1
     # τ = Sᵀ effort + τ_ext, then + J_Pᵀ (force, moment) of the wrench on a body
     generalized_force(effort, joint_v, vector(data, f.EXTERNAL), tau)
-    body = integers(data, f.WRENCH_BODY)[0]
-    if body >= 0:
-        add_wrench(
-            vector(data, f.WRENCH), vector(data, f.WRENCH_POINT), matrix(data, f.POSE)[body],
-            (matrix(data, f.COLUMNS), vector(data, f.ORIGIN)),
-            integers(data, f.V_INDEX)[body + 1] - 1, integers(data, f.DOF_PARENT), tau,
-        )  # fmt: skip
+    if integers(data, f.WRENCH_BODY)[0] >= 0:
+        apply_wrench(data)
     return READY
 
 
-@kernel
+@stage_on_demand
+def apply_wrench(data):
+    """Add the wrench on a body to τ."""
+    body = integers(data, f.WRENCH_BODY)[0]
+    add_wrench(
+        vector(data, f.WRENCH), vector(data, f.WRENCH_POINT), matrix(data, f.POSE)[body],
+        (matrix(data, f.COLUMNS), vector(data, f.ORIGIN)),
+        integers(data, f.V_INDEX)[body + 1] - 1, integers(data, f.DOF_PARENT), vector(data, f.TAU),
+    )  # fmt: skip
+
+
+@stage_on_demand
 def update_actuators(data):
     """Put the command of the step into the delay lines and lags of the actuators."""
     memory = matrix(data, f.DELAY_LINE), vector(data, f.LAGGED_EFFORT)
@@ -319,16 +342,26 @@ def free_motion(data):
     implicit_inertia(M, tree[0], damping, h, share, inertia, factor)
     for k in range(v.shape[0]):
         v_free[k] = tau[k] - nle[k] - (damping[k] + share * M[k, k]) * v[k]
-    add_joint_springs(
-        vector(data, f.Q_START), v, (integers(data, f.SPRING_Q), integers(data, f.SPRING_V)),
-        (vector(data, f.JOINT_STIFFNESS), vector(data, f.JOINT_REST)), h,
-        h * vector(data, f.IMPLICIT_SPRINGS)[0], inertia, factor, v_free,
-    )  # fmt: skip
+    if integers(data, f.SPRING_V).shape[0] > 0:
+        apply_springs(data)
     factorise(factor, tree)
     # v_f = v + h M̂⁻¹ (τ − nle − D v − K (q + h v − q₀)) + h ω × v_lin of free bases
     fill_free_velocity(
         v, factor, tree, integers(data, f.FREE_FLYER_V), h, vector(data, f.TRANSPORT), v_free
     )
+
+
+@stage_on_demand
+def apply_springs(data):
+    """Add the springs of joints to M̂ and to the forces in v_f."""
+    h = vector(data, f.TIME_STEP)[0]
+    add_joint_springs(
+        vector(data, f.Q_START), vector(data, f.V_START),
+        (integers(data, f.SPRING_Q), integers(data, f.SPRING_V)),
+        (vector(data, f.JOINT_STIFFNESS), vector(data, f.JOINT_REST)), h,
+        h * vector(data, f.IMPLICIT_SPRINGS)[0], matrix(data, f.INERTIA), matrix(data, f.FACTOR),
+        vector(data, f.V_FREE),
+    )  # fmt: skip
 
 
 # --- contact_rows: J, u, b and the active blocks (theory 0, 2)
@@ -340,14 +373,15 @@ def contact_rows(data):
     jacobian = matrix(data, f.JACOBIAN_TRANSPOSED)
     contacts, dof_parent = contact_branches(data), integers(data, f.DOF_PARENT)
     intervals, gap = interval_branches(data), vector(data, f.GAP_START)
-    impulse = vector(data, f.IMPULSE)
+    impulse, last = vector(data, f.IMPULSE), contacts[3]
     # μ and e where each contact is, then the rows (t1, t2, n) of J
     fill_ground_coefficients(data, matrix(data, f.POSITION_START), contacts[1])
     fill_contact_rows(
         matrix(data, f.COLUMNS), vector(data, f.ORIGIN), contacts, dof_parent,
         matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
     )  # fmt: skip
-    pair_contact_rows(data)
+    if last > contacts[0].shape[0]:
+        pair_contact_rows(data)
     run_moments(data, FILL)
     # bilateral constraints first: the contacts see the free velocity under them (theory 4.6)
     u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
@@ -360,7 +394,6 @@ def contact_rows(data):
     row_velocities(jacobian, contacts, intervals, dof_parent, v_free, u_free)
     # b: gap term and Baumgarte share in `bias`, e u_n⁻ of impacts in `RESTITUTION_BIAS`
     h, settings = vector(data, f.TIME_STEP)[0], vector(data, f.STABILISATION)
-    last = contacts[3]
     fill_contact_bias(
         gap[:last], u_start, u_free, impulse, h, vector(data, f.RESTITUTION), settings, bias,
         vector(data, f.RESTITUTION_BIAS),
@@ -374,9 +407,10 @@ def contact_rows(data):
     exclude_degenerate(data)
     interval_rows(data)
     run_moments(data, START)
-    merge_islands(data)
     # all islands wait to be solved
     waits, outcome = integers(data, f.ISLAND_WAITS), matrix(data, f.ISLAND_SOLVER)
+    if waits.shape[0] > 1:
+        merge_islands(data)
     integers(data, f.COUNTS)[ROWS] = 0
     for i in range(waits.shape[0]):
         waits[i] = 1
@@ -425,7 +459,7 @@ def fill_limit_bias(data, k):
     bias[r] = side * limit_bias(side * gap, speeds, h, restitution, settings)
 
 
-@kernel
+@stage_on_demand
 def merge_islands(data):
     """Make one island of those that a slot of a contact between bodies joins, in use or not."""
     leaf_dof, feature, pairs, last = contact_branches(data)
@@ -480,10 +514,7 @@ def next_island_rows(data):
     for a in range(counts[ROWS]):
         impulse[row_of[a]] = row_impulse[a]
     if integers(data, f.OPTIONS)[0] & HAS_MEMORY and counts[ROWS] > 0:
-        store_contact_memory(
-            matrix(data, f.ROW_MEMORY_NEXT), frames(data, f.FRAME_START), row_of, counts[CONTACTS],
-            matrix(data, f.MEMORY),
-        )  # fmt: skip
+        store_memory(data)
     counts[ROWS] = 0
     waits = integers(data, f.ISLAND_WAITS)
     for island in range(waits.shape[0]):
@@ -544,11 +575,26 @@ def gather_active(data, island):
     for i in range(na):
         g[3 * i + 2] += scale * rebound[row_of[3 * i] // 3]
     if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
-        load_contact_memory(
-            matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), row_of, na,
-            matrix(data, f.ROW_MEMORY),
-        )  # fmt: skip
+        load_memory(data)
     return n
+
+
+@stage_on_demand
+def load_memory(data):
+    """Fill the memory of the contacts of the problem at hand."""
+    load_contact_memory(
+        matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), integers(data, f.ROW_OF),
+        integers(data, f.COUNTS)[CONTACTS], matrix(data, f.ROW_MEMORY),
+    )  # fmt: skip
+
+
+@stage_on_demand
+def store_memory(data):
+    """Store what the contacts of the problem at hand remember."""
+    store_contact_memory(
+        matrix(data, f.ROW_MEMORY_NEXT), frames(data, f.FRAME_START), integers(data, f.ROW_OF),
+        integers(data, f.COUNTS)[CONTACTS], matrix(data, f.MEMORY),
+    )  # fmt: skip
 
 
 @kernel
@@ -638,8 +684,12 @@ def apply_impulses(data):
     )  # fmt: skip
     activate_closing(data)
     run_moments(data, SETTLE)
-    guard_energy(data)
-    return not integers(data, f.ISLAND_WAITS).any()
+    if has_impacts(data):
+        guard_energy(data)
+    done = True
+    for waiting in integers(data, f.ISLAND_WAITS):
+        done &= waiting == 0
+    return done
 
 
 @kernel
@@ -721,8 +771,8 @@ def integrate(data):
         if has_bilateral(data):
             run_task(data, PROJECT_POSITIONS)
         place_bodies(data, vector(data, f.Q))
-        if carrying and apply_momentum(data):
-            place_bodies(data, vector(data, f.Q))  # its rounding, too, is that of q alone
+        if carrying:
+            follow_momentum(data)
         # q and v are finite, also where v⁺ was
         within = True
         for value in vector(data, f.Q):
@@ -735,7 +785,8 @@ def integrate(data):
             place_bodies(data, vector(data, f.Q))
             return
     # the step is accepted: actuators, clock, and what the report shows
-    update_actuators(data)
+    if vector(data, f.DELAY_LINE).shape[0] > 0 or vector(data, f.LAGGED_EFFORT).shape[0] > 0:
+        update_actuators(data)
     clock = vector(data, f.CLOCK)
     clock[2] += 1.0
     clock[0] = clock[1] + clock[2] * h
@@ -765,7 +816,7 @@ def check_divergence(data):
     return size <= LARGEST
 
 
-@kernel
+@stage_on_demand
 def revert_step(data):
     """Return to the state before the step."""
     impulse = vector(data, f.IMPULSE)
@@ -783,7 +834,7 @@ def revert_step(data):
 # The momentum is no state besides q and v: at the start of the next step it is that of q and v.
 
 
-@kernel
+@stage_on_demand
 def record_momentum(data):
     """Fill the momentum and the motion of the centre of mass of each free base, up to q⁺."""
     flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
@@ -800,6 +851,13 @@ def record_momentum(data):
                 flyers[k], motion, forces, vector(data, f.TIME_STEP)[0],
                 is_in_flight(data, flyers[k]), carried[k],
             )  # fmt: skip
+
+
+@stage_on_demand
+def follow_momentum(data):
+    """Fill what belongs to the bases at q⁺, and the placements of those that moved."""
+    if apply_momentum(data):
+        place_bodies(data, vector(data, f.Q))  # its rounding, too, is that of q alone
 
 
 @kernel

@@ -27,7 +27,7 @@ from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._contact_points import foot_frame, link_of
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._judge import NOWHERE, judge_steps, rebuild_problem
-from contact_sim.solvers._jit import kernel, without_refcount
+from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._springs import LinearSprings, stiffness_ratio
 from contact_sim.step._problem import STATUSES, ContactProblem, Residuals, SolverReport
 from contact_sim.step._workspace import OPEN, SLIP, STICK, Workspace, mode_of
@@ -615,7 +615,7 @@ def group_values(buffer, numbers, indices, layout, of_contact, of_solid, body, o
     """
     out = np.zeros((body.shape[0], COLUMNS))
     data = arrays_of(numbers, indices, layout, 0)
-    step = Arrays(without_refcount(buffer), data.indices, data.layout)
+    step = Arrays(int(buffer.ctypes.data), data.indices, data.layout)
     pose = matrix(data, f.POSE)
     if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         place_bodies(

@@ -34,17 +34,18 @@ from contextlib import suppress
 from functools import cache, cached_property, partial, partialmethod, update_wrapper
 from itertools import count
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
 import numpy as np
 from numba import types
-from numba.core import caching, cgutils, sigutils
+from numba.core import base, caching, cgutils, event, sigutils
+from numba.core import ir as numba_ir
 from numba.core.ccallback import CFunc
 from numba.core.cgutils import ir
 from numba.core.codegen import JITCodeLibrary, ll
 from numba.core.compiler import Compiler
-from numba.core.targetconfig import ConfigStack
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
@@ -107,12 +108,15 @@ class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
         """Do nothing: the environment belongs to machine code."""
 
 
-# Inference of types. numba tries every known implementation of an operation for the same types
-# again and again, and collects garbage meanwhile, of which nothing can be freed yet.
+# What numba does again and again while it compiles is done once, or not at all: it tries every
+# known implementation of an operation for the same types, inspects the same functions, searches
+# strings and numbers for variables, tells listeners of every pass and every call of LLVM, and
+# collects garbage, of which nothing can be freed yet. Some of its functions are replaced until the
+# outermost kernel is compiled; the code that comes out is the same.
 
 
-class _Answers:
-    """What numba found out about calls of its own functions, while the outermost kernel compiles.
+class _Shortcuts:
+    """Replacements for functions of numba, in place while kernels compile.
 
     `depth` counts the functions that are being compiled, one within the other; numba compiles in
     one thread at a time.
@@ -120,57 +124,90 @@ class _Answers:
 
     def __init__(self) -> None:
         self.depth = 0
-        self.known: dict[tuple[Any, ...], tuple[Any, Any]] = {}
-        self._ask: Any = None
+        self._known: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+        self._ask = types.BaseFunction.get_call_type
+        self._replaced: list[tuple[Any, str, Any]] = []
         self._collected = False
 
     def begin(self) -> None:
-        """Remember answers from now on, and leave garbage where it is."""
+        """Take the shortcuts from now on, and leave garbage where it is."""
         self.depth += 1
-        if self.depth == 1:
-            self._ask = types.BaseFunction.get_call_type
-            types.BaseFunction.get_call_type = partialmethod(_answer, self)
-            self._collected = gc.isenabled()
-            gc.disable()
+        if self.depth > 1:
+            return
+        self._ask = types.BaseFunction.get_call_type
+        self._replace(types.BaseFunction, 'get_call_type', partialmethod(_answer, self))
+        self._replace(base, '_has_loc', cache(base._has_loc))
+        self._replace(numba_ir.Inst, '_rec_list_vars', variables_in)
+        self._replace(event, 'start_event', _tell_nobody)
+        self._replace(event, 'end_event', _tell_nobody)
+        self._collected = gc.isenabled()
+        gc.disable()
 
     def end(self) -> None:
-        """Forget them after the outermost function."""
+        """Give numba its functions back after the outermost function."""
         self.depth -= 1
-        if self.depth == 0:
-            types.BaseFunction.get_call_type = self._ask
-            self.known.clear()
-            if self._collected:
-                gc.enable()
+        if self.depth > 0:
+            return
+        while self._replaced:
+            setattr(*self._replaced.pop())
+        self._known.clear()
+        if self._collected:
+            gc.enable()
 
-    def of(self, function: Any, context: Any, args: Any, kws: Any) -> Any:
-        """Return the signature of a call of a function with these types."""
+    def _replace(self, owner: Any, name: str, replacement: Any) -> None:
+        if name in vars(owner):  # other versions of numba may have none
+            self._replaced.append((owner, name, vars(owner)[name]))
+            setattr(owner, name, replacement)
+
+    def answer(self, function: Any, context: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a call of one of numba's functions with these types."""
         if kws:
             return self._ask(function, context, args, kws)
-        key = id(function), context, tuple(args), ConfigStack.top_or_none()
-        answer, _ = self.known.get(key, (None, None))
-        if answer is None:
-            answer = self._ask(function, context, args, kws)
-            self.known[key] = answer, function  # which keeps its id
-        return answer
+        key = id(function), context, tuple(args)
+        found, _ = self._known.get(key, (None, None))
+        if found is None:
+            found = self._ask(function, context, args, kws)
+            self._known[key] = found, function  # which keeps its id
+        return found
 
 
-def _answer(function: Any, answers: _Answers, context: Any, args: Any, kws: Any) -> Any:
-    return answers.of(function, context, args, kws)
+def _answer(function: Any, shortcuts: _Shortcuts, context: Any, args: Any, kws: Any) -> Any:
+    return shortcuts.answer(function, context, args, kws)
 
 
-ANSWERS = _Answers()
+def variables_in(instruction: Any, value: Any) -> list[Any]:
+    """Return the variables in a value of numba's intermediate representation."""
+    if isinstance(value, numba_ir.Var):
+        return [value]
+    if isinstance(value, numba_ir.Inst):
+        return list(value.list_vars())
+    parts = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, (dict, list, tuple)):
+        return []
+    return [one for part in parts if type(part) not in NO_VARIABLES
+            for one in variables_in(instruction, part)]  # fmt: skip
+
+
+NO_VARIABLES = frozenset({str, int, float, bool, type(None), numba_ir.Loc})
+
+
+def _tell_nobody(*arguments: Any, **named: Any) -> None:
+    """Do nothing."""
+
+
+SHORTCUTS = _Shortcuts()
 
 
 class QuickCompiler(Compiler):  # type: ignore[misc]
-    """numba's compiler that asks once for each operation."""
+    """numba's compiler with shortcuts."""
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
         """Return the compiled function."""
-        ANSWERS.begin()
+        SHORTCUTS.begin()
         try:
             return super().compile_extra(function)
         finally:
-            ANSWERS.end()
+            SHORTCUTS.end()
 
 
 class LinkedCompiler(QuickCompiler):
@@ -199,36 +236,6 @@ def linked(function: Callable[..., Any], **options: Any) -> Any:
 
     inner.get_call_template = get_call_template
     return inner
-
-
-# Arrays without reference counts, for the inside of kernels.
-
-ARRAY_PARTS = ('nitems', 'itemsize', 'data', 'shape', 'strides')
-"""Parts of an array of numba, besides its owner."""
-
-
-@intrinsic
-def without_refcount(typingctx: Any, array: Any) -> Any:
-    """Return a view of an array that owns nothing.
-
-    Rows and slices of it cost nothing; those of an ordinary array cost two atomic operations each.
-    The array must outlive the view: never return the view from the function whose argument the
-    array is.
-    """
-    if not isinstance(array, types.Array):
-        return None
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = signature.args[0]
-        owner = arrayobj.make_array(kind)(context, builder, arguments[0])
-        view = arrayobj.make_array(kind)(context, builder)
-        for name in ARRAY_PARTS:
-            setattr(view, name, getattr(owner, name))
-        for name in ('meminfo', 'parent'):
-            setattr(view, name, cgutils.get_null_value(getattr(owner, name).type))
-        return view._getvalue()
-
-    return array(array), codegen
 
 
 # Calls through function pointers. Few simulations use faceted ground. Compiled into every contact
@@ -329,16 +336,12 @@ def call_find_edges(
 
 @intrinsic
 def call_with_arrays(typingctx: Any, address: Any, data: Any) -> Any:
-    """Call the function at an address with the numbers, indices and layout of `data`."""
+    """Call the function at an address with the three addresses in `data`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, data = arguments
-        arrays = [
-            _array(context, builder, signature.args[1].types[k], builder.extract_value(data, k))
-            for k in range(3)
-        ]
-        whole = INT64.as_pointer()
-        _call(builder, address, (NUMBERS, whole, whole), [array.data for array in arrays])
+        addresses = [builder.extract_value(data, k) for k in range(3)]
+        _call(builder, address, (INT64, INT64, INT64), addresses)
         return context.get_dummy_value()
 
     return types.void(types.intp, data), codegen
@@ -705,6 +708,17 @@ def kernel(function: Callable[..., Any]) -> Any:
 def entry(function: Callable[..., Any]) -> Any:
     """Return a kernel that only Python calls; it releases the GIL."""
     return _registered(Entry(function)).compiled
+
+
+def with_globals(template: Any, name: str, replaced: dict[str, Any]) -> Any:
+    """Return `template` as the function `name` with other values of its globals.
+
+    Globals, not closure variables: numba finds a function on disk by its file, qualified name and
+    byte code, and by its pickled closure, which differs from process to process.
+    """
+    function = FunctionType(template.__code__, template.__globals__ | replaced, name)
+    function.__qualname__, function.__doc__ = name, template.__doc__
+    return function
 
 
 def _registered(made: Kernel) -> Kernel:

@@ -13,11 +13,18 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numba import carray, types
 
 from contact_sim._types import Array
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import Arrays, arrays_of, integers, matrix, square, vector
+from contact_sim.arrays._views import (
+    ADDRESSES,
+    Arrays,
+    arrays_of,
+    integers,
+    matrix,
+    square,
+    vector,
+)
 from contact_sim.constraints._constraint_rows import (
     DAMPED,
     DRIVEN,
@@ -54,8 +61,6 @@ from contact_sim.step._contact_rows import (
     row_velocities,
     tree_of,
 )
-
-NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
 
 ADDRESS, TASK, RANK, UNDAMPED_RANK = range(4)
 """Places of the field `bilateral`."""
@@ -116,10 +121,10 @@ def bilateral_work(data):
 # --- The tasks.
 
 
-@pointer(types.void(NUMBERS, INDICES, INDICES))
+@pointer(ADDRESSES)
 def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
     """Do the task in the field `bilateral`; the arrays of a step by their addresses."""
-    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+    data = Arrays(numbers, indices, layout)
     state = integers(data, f.BILATERAL)
     task = state[TASK]
     # at the start of a step: h, H and c, A⁺ and H M̂⁻¹ Jᵀ with the factor of M̂, and the free

@@ -30,17 +30,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, types
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import Arrays, frames, integers, matrix, square, vector
+from contact_sim.arrays._views import ADDRESSES, Arrays, frames, integers, matrix, square, vector
 from contact_sim.collision._contact_slots import carry_over
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, vec
 from contact_sim.solvers._cone_problem import MAX_ITERATIONS, worse_status
 from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
 from contact_sim.step._contact_rows import first_moment
-
-NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
 
 ADDRESS, TASK = range(2)
 """Places of the field `moments`."""
@@ -104,10 +101,10 @@ def bound_moments(data):
 # --- The tasks.
 
 
-@pointer(types.void(NUMBERS, INDICES, INDICES))
+@pointer(ADDRESSES)
 def moment_task(numbers: Any, indices: Any, layout: Any) -> None:
     """Do the task in the field `moments`; the arrays of a step by their addresses."""
-    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+    data = Arrays(numbers, indices, layout)
     task = integers(data, f.MOMENTS)[TASK]
     if task == CARRY:
         # moments follow their contact into its present slot, as impulses do

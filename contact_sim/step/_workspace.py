@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numba import carray, types
 
 from contact_sim import _reading
 from contact_sim._types import Array, Indices
@@ -22,12 +21,14 @@ from contact_sim.arrays._fields import (
     places_of,
 )
 from contact_sim.arrays._views import (
+    ADDRESSES,
     Arrays,
     StepData,
     frames,
     integers,
     matrix,
     numbers_at,
+    stage_on_demand,
     vector,
 )
 from contact_sim.collision._bodies_on_ground import (
@@ -51,7 +52,7 @@ from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import EVERYWHERE, limbs_of
-from contact_sim.solvers._jit import call_with_arrays, kernel, on_demand, pointer
+from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
 from contact_sim.step._bilateral_rows import bilateral_task
 from contact_sim.step._contact_rows import contact_branches, islands_of
 from contact_sim.step._moment_rows import moment_task
@@ -70,7 +71,6 @@ CONSTRAINT_FIELDS = frozenset(
 
 cached_places = lru_cache(maxsize=64)(places_of)
 """Cached: single problems are solved by the thousand, and have few sizes."""
-NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
 
 OPEN, STICK, SLIP = 0, 1, 2
 STICTION_SPEED = 1e-9
@@ -570,10 +570,9 @@ def pool_of(data):
     )  # fmt: skip
 
 
-@on_demand(types.void(NUMBERS, INDICES, INDICES))
-def find_on_ground(numbers: Any, indices: Any, layout: Any) -> None:
-    """Detect contacts of bodies with the ground; the arrays of a step by their addresses."""
-    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+@stage_on_demand
+def find_on_ground(data):
+    """Detect contacts of bodies with the ground."""
     own = (
         integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), matrix(data, f.SOLID_SIZE),
         matrix(data, f.SOLID_POSE), vector(data, f.SOLID_REACH), vector(data, f.SHAPES),
@@ -584,9 +583,6 @@ def find_on_ground(numbers: Any, indices: Any, layout: Any) -> None:
         ground_of(data), matrix(data, f.POSE), own, integers(data, f.PAIRS), carriers,
         near_ground(data), pool_of(data),
     )  # fmt: skip
-
-
-on_ground_address = find_on_ground.current_address
 
 
 @kernel
@@ -603,15 +599,15 @@ def find_pair_contacts(data):
     if search[ON_GROUND] != 0 or search[OF_BODIES] != 0:
         clear_pool(pool_of(data))
     if search[ON_GROUND] != 0 and any_near(data):
-        call_with_arrays(on_ground_address(), data)
+        find_on_ground(data)
     if search[OF_BODIES] != 0:
         call_with_arrays(search[OF_BODIES], data)
 
 
-@pointer(types.void(NUMBERS, INDICES, INDICES))
+@pointer(ADDRESSES)
 def find_between_bodies(numbers: Any, indices: Any, layout: Any) -> None:
     """Detect contacts of bodies with each other; the arrays of a step by their addresses."""
-    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+    data = Arrays(numbers, indices, layout)
     # placements of all, then broad phase over islands and pairs
     place = matrix(data, f.SOLID_POSE)
     place_solids(
@@ -666,10 +662,10 @@ def fill_pair_drift(data):
     call_with_arrays(integers(data, f.PAIR_SEARCH)[DRIFT], data)
 
 
-@pointer(types.void(NUMBERS, INDICES, INDICES))
+@pointer(ADDRESSES)
 def find_pair_drift(numbers: Any, indices: Any, layout: Any) -> None:
     """Fill `pair_drift`; the arrays of a step by their addresses."""
-    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+    data = Arrays(numbers, indices, layout)
     place, size = matrix(data, f.SOLID_POSE), matrix(data, f.SOLID_SIZE)
     # placed at the last search only where it was needed
     place_solids(
@@ -690,13 +686,11 @@ def find_pair_drift(numbers: Any, indices: Any, layout: Any) -> None:
     )  # fmt: skip
 
 
-@kernel
+@stage_on_demand
 def pair_contact_rows(data):
     """Fill J and the reference weights of the contacts between bodies."""
     contacts = contact_branches(data)
     first, last = contacts[0].shape[0], contacts[3]
-    if first == last:
-        return
     fill_pair_rows(
         matrix(data, f.COLUMNS), vector(data, f.ORIGIN), contacts, integers(data, f.DOF_PARENT),
         matrix(data, f.POSITION_START), frames(data, f.FRAME_START), vector(data, f.GAP_START),

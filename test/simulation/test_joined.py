@@ -191,7 +191,7 @@ def test_the_worst_outcome_of_the_islands_is_told(both):
     """A failed solve is worse than a stance that would have to pull; not-a-number is not lost."""
     work = Workspace(both, Plane(), 1e-3)
     work.island_solver[:] = [[NONFINITE, 1, np.nan], [PULLING, 2, 0.5]]
-    combine_outcomes(Arrays(work.numbers[0], work.indices[0], work.layout))
+    combine_outcomes(Arrays(*(array.ctypes.data for array in work.arrays)))
     assert work.data.solver[:2].tolist() == [NONFINITE, 3]
     assert np.isnan(work.data.solver[2])
 

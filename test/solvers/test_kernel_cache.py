@@ -9,6 +9,7 @@ from contextlib import suppress
 import numba
 import numpy as np
 import pytest
+from numba.core import base, event, ir
 
 from contact_sim.solvers import _jit
 
@@ -101,7 +102,11 @@ def test_the_answers_of_numba_are_asked_for_once(monkeypatch):
 @pytest.mark.parametrize('collects', [True, False])
 @pytest.mark.parametrize('function', [polynomial, wrong])
 def test_a_compilation_leaves_numba_and_the_garbage_collector_alone(function, collects):
-    before = numba.types.BaseFunction.get_call_type
+    replaced = [
+        (numba.types.BaseFunction, 'get_call_type'), (base, '_has_loc'),
+        (ir.Inst, '_rec_list_vars'), (event, 'start_event'), (event, 'end_event'),
+    ]  # fmt: skip
+    before = [getattr(*place) for place in replaced]
     compiled = numba.njit(pipeline_class=_jit.QuickCompiler)(function)
     enabled = gc.isenabled()
     try:
@@ -111,6 +116,25 @@ def test_a_compilation_leaves_numba_and_the_garbage_collector_alone(function, co
         assert gc.isenabled() == collects
     finally:
         (gc.enable if enabled else gc.disable)()
-    assert numba.types.BaseFunction.get_call_type is before
-    assert _jit.ANSWERS.depth == 0
-    assert not _jit.ANSWERS.known
+    assert [getattr(*place) for place in replaced] == before
+    assert _jit.SHORTCUTS.depth == 0
+
+
+@pytest.mark.parametrize(
+    'value', [None, 2.0, 'x', ('x', 1), (1, ('a', [2, ('b',)])), {'p': ('a',), 'q': 3}, [], {}]
+)
+def test_variables_of_an_instruction_are_found_as_numba_finds_them(value):
+    """Letters a to c stand for variables, as themselves and within instructions."""
+
+    def built(part):
+        if isinstance(part, dict):
+            return {key: built(item) for key, item in part.items()}
+        if isinstance(part, (list, tuple)):
+            return type(part)(built(item) for item in part)
+        scope = ir.Scope(None, ir.unknown_loc)
+        variable = ir.Var(scope, str(part), ir.unknown_loc)
+        inner = ir.Expr.getattr(variable, 'part', ir.unknown_loc)
+        return {'a': variable, 'b': inner}.get(part, part)
+
+    instruction, parts = ir.Del('x', ir.unknown_loc), built(value)
+    assert _jit.variables_in(instruction, parts) == instruction._rec_list_vars(parts)
