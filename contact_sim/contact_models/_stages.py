@@ -68,7 +68,7 @@ from contact_sim.dynamics._rigid_body import (
     mass_moment,
     world_inertia,
 )
-from contact_sim.dynamics._vectors import add, put, quaternion_axes, rotated, vec
+from contact_sim.dynamics._vectors import add, put, quaternion_axes, rotated, sub, vec
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
     FREE,
@@ -844,13 +844,20 @@ def record_momentum(data):
         vector(data, f.DISPLACEMENT),
     )  # fmt: skip
     forces = vector(data, f.NONLINEAR_EFFECTS), vector(data, f.GRAVITY)
+    q_index, q = integers(data, f.FREE_FLYER_Q), vector(data, f.Q)
+    columns = matrix(data, f.COLUMNS)
     for k in range(flyers.shape[0]):
-        if dof_parent[flyers[k]] < 0:
+        i = flyers[k]
+        if dof_parent[i] < 0:
             fill_next_momentum(
-                matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
-                flyers[k], motion, forces, vector(data, f.TIME_STEP)[0],
-                is_in_flight(data, flyers[k]), carried[k],
+                matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), columns, i, motion, forces,
+                vector(data, f.TIME_STEP)[0], is_in_flight(data, i), carried[k],
             )  # fmt: skip
+            # the projection onto h(q) = 0 will move the base: the centre of mass from the origin
+            if has_bilateral(data):
+                x, y, z = vec(columns[i], 0), vec(columns[i + 1], 0), vec(columns[i + 2], 0)
+                base = add(vec(q, q_index[k]), rotated(x, y, z, vec(motion[3], i)))
+                put(carried[k], 6, add(vec(carried[k], 6), base))
 
 
 @stage_on_demand
@@ -869,6 +876,8 @@ def apply_momentum(data):
     for k in range(flyers.shape[0]):
         if dof_parent[flyers[k]] < 0:
             flying = is_in_flight(data, flyers[k])
+            if has_bilateral(data):
+                put(carried[k], 6, sub(vec(carried[k], 6), vec(q, q_index[k])))
             shift = fill_base_twist(
                 matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
                 flyers[k], carried[k], flying, vector(data, f.V),

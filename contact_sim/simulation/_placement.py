@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from contact_sim._types import Array
+from contact_sim._types import Array, Indices
 from contact_sim.constraints._constraint_rows import (
+    DOF_A,
+    DOF_B,
+    FUNCTION,
+    JOINTS,
+    KIND,
     check_start,
     constraint_table,
     with_reference_pose,
@@ -26,12 +31,25 @@ ASSEMBLY_ROUNDS, ASSEMBLED = 100, 1e-12
 
 
 def check_integrator(work: Workspace) -> None:
-    """Raise InvalidInput where bases carry the momentum that constraints take."""
-    if work.table.constraints and work.integrator[0] == MOMENTUM:
-        raise InvalidInput(
-            "integrator = 'momentum': unsupported with constraints, which take momentum; use "
-            "'semi_implicit'"
-        )
+    """Raise InvalidInput where bases carry momentum and constraints may take it from them."""
+    if work.integrator[0] != MOMENTUM:
+        return
+    parent, free = work.tree.dof_parent, set(work.tree.free_flyer_v.tolist())
+    for constraint, row in zip(work.table.constraints, work.table.indices, strict=True):
+        bases = {base_of(int(row[k]), parent) for k in (DOF_A, DOF_B)}
+        within = row[KIND] == JOINTS or (row[KIND] != FUNCTION and len(bases) == 1)
+        if not (within or (row[KIND] != FUNCTION and bases.isdisjoint(free))):
+            raise InvalidInput(
+                f"integrator = 'momentum': constraint {constraint.name!r} may take momentum from "
+                "a base, as all do but those within one robot; use 'semi_implicit'"
+            )
+
+
+def base_of(dof: int, parent: Indices) -> int:
+    """Return the first dof of the tree that a dof belongs to, −1 for the world."""
+    while dof >= 0 and parent[dof] >= 0:
+        dof = int(parent[dof])
+    return dof
 
 
 def place(work: Workspace, constraints: Sequence[Constraint], q: Array) -> None:

@@ -32,6 +32,7 @@ from contact_sim._validation import (
 from contact_sim.arrays._fields import INDEX_FIELDS, STATE, places_of
 from contact_sim.arrays._views import PERSISTENT_FIELDS
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
+from contact_sim.constraints._constraint_rows import constraint_table, with_reference_pose
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeSteppingModel, refresh
 from contact_sim.contact_models._stages import DIRECT, JOINT_PD, NOT_FINITE, READY
@@ -39,10 +40,15 @@ from contact_sim.dynamics._integration import integrator_code
 from contact_sim.dynamics._rigid_body import gravity_vector
 from contact_sim.errors import InvalidInput, of_type, one_line
 from contact_sim.robot._actuators import Actuators, JointCommand
+from contact_sim.robot._constraints import Constraint, Holonomic, checked_constraints
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._judge import crossed_limits, judge_steps
-from contact_sim.simulation._placement import check_integrator
+from contact_sim.simulation._placement import (
+    check_integrator,
+    closed_configuration,
+    place_checked,
+)
 from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._running import announced
 from contact_sim.simulation._state import standing_on
@@ -125,10 +131,14 @@ class Worlds:
         integrator: as of `Simulator`, the same in all worlds.
         actuators: n of them; None: those of the robot. Which joints have dry friction is the same
             in all worlds.
+        constraints: bilateral constraints besides those of the robot, a list for all worlds or n
+            lists, whose places, speeds and feedback may differ. Those without a place hold where
+            each world is at its reset.
 
     Raises:
         InvalidInput: n < 1, arrays of the wrong length, values outside what is allowed, a contact
-            model without compiled steps (hybrid), joints that only Pinocchio knows.
+            model without compiled steps (hybrid), joints that only Pinocchio knows, constraints
+            that are Python functions or differ in more than numbers.
         UnknownName: a contact model, terrain or integrator that does not exist.
     """
 
@@ -149,8 +159,10 @@ class Worlds:
         actuators: Sequence[Actuators] | None = None,
         torsional_friction: float | ArrayLike = 0.0,
         rolling_friction: float | ArrayLike = 0.0,
+        constraints: Sequence[Constraint] | Sequence[Sequence[Constraint]] = (),
     ) -> None:
         self._robot, self._n = checked_robot(robot), count('n', n)
+        self._declared = constraints_of_worlds(self._robot, constraints, self._n)
         self._threads = count('threads', threads or os.cpu_count() or 1)
         try:
             moments = [
@@ -241,12 +253,14 @@ class Worlds:
                 for name in ('delay', 'time_constant')
             }
             first = first.with_actuators(None, **most)
-        self._template = template = Workspace(
-            first, self._terrains[0], h, first.constraints, moments
-        )
+        start = standing_on(self.robot, self._terrains[0])
+        placed = [with_reference_pose(first, own, start) for own in self._declared[0]]
+        self._template = template = Workspace(first, self._terrains[0], h, placed, moments)
         if template.tree.unsupported:
             names = ', '.join(template.tree.unsupported)
             raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
+        self._tables = [template.table] * n
+        self._check_constraints(start)
         self._numbers = np.repeat(template.numbers, n, axis=0)
         self._indices = np.repeat(template.indices, n, axis=0)
         self._places = places_of(template.sizes)
@@ -264,6 +278,28 @@ class Worlds:
         self._law = law
         self._change_terrains(np.arange(n), self._terrains)
         return robots
+
+    def _check_constraints(self, q: Array) -> None:
+        """Check that the constraints of all worlds differ in numbers only; q is any (nq,)."""
+        indices = self._template.table.indices
+        for i, declared in enumerate(self._declared):
+            if declared is not self._declared[0]:
+                placed = [with_reference_pose(self.robot, own, q) for own in declared]
+                table = constraint_table(self.robot, self._template.tree, placed)
+                if not np.array_equal(table.indices, indices):
+                    raise InvalidInput(
+                        f'constraints of world {i}: expected those of world 0, on the same frames '
+                        'and joints; only places, speeds and feedback may differ'
+                    )
+
+    def _place_constraints(self, world: int, q: Array) -> None:
+        """Let the constraints of a world hold, those without a place where it is at q (nq,)."""
+        template = self._template
+        place_checked(template, self._declared[world], q)
+        self._tables[world] = template.table
+        for name in ('bilateral_places', 'bilateral_laws'):
+            self._field(name)[world] = getattr(template, name)
+        self._contexts.pop(world, None)
 
     def _field(self, name: str) -> Any:
         """Return a view of one field of all worlds, shape (n, ...)."""
@@ -326,6 +362,7 @@ class Worlds:
         """Return a workspace with the values of one world."""
         own = self._template.copy(self._terrains[world])
         own.numbers[0], own.indices[0] = self._numbers[world], self._indices[world]
+        own.table = self._tables[world]
         return own
 
     # ---------------------------------------------------------------- state
@@ -360,6 +397,8 @@ class Worlds:
         for place, (start, speed) in zip(which, zip(starts, speeds, strict=True), strict=True):
             q = self.robot.checked_configuration(start)
             self.robot.loops.check(q, f'world {place}')
+            if self._declared[place] != self.robot.constraints:
+                self._place_constraints(int(place), q)
             self._field('q')[place] = q
             self._field('v')[place] = self.robot.checked_velocity(speed)
         for name in (*PERSISTENT_FIELDS, 'command'):
@@ -377,12 +416,15 @@ class Worlds:
         if q is not None:
             rows = np.atleast_2d(real_array('q', q))
             return np.broadcast_to(_rows('q', rows, len(which)), (len(which), rows.shape[1]))
-        poses: dict[int, Array] = {}
-        for i in which:
-            terrain = self._terrains[i]
-            if id(terrain) not in poses:
-                poses[id(terrain)] = standing_on(self.robot, terrain)
-        return np.array([poses[id(self._terrains[i])] for i in which])
+        poses: dict[tuple[int, int], Array] = {}
+        keys = [(id(self._terrains[i]), id(self._declared[i])) for i in which]
+        for i, key in zip(which, keys, strict=True):
+            if key not in poses:
+                pose = standing_on(self.robot, self._terrains[i])
+                if self._declared[i] != self.robot.constraints:
+                    pose = closed_configuration(self._template, self._declared[i], pose)
+                poses[key] = pose
+        return np.array([poses[key] for key in keys])
 
     @property
     def time(self) -> Array:
@@ -685,6 +727,26 @@ def one_or_each(name: str, value: Any, checked: Callable[[Any], Any], n: int) ->
     if len(value) != n:
         raise InvalidInput(f'{name}: {len(value)} given, expected one or {n}')
     return [checked(item) for item in value]
+
+
+def constraints_of_worlds(
+    robot: RobotModel, constraints: Sequence[Any], n: int
+) -> list[tuple[Constraint, ...]]:
+    """Return the constraints of each world, those of the robot first."""
+    given = as_tuple('constraints', constraints, 'a list of constraints')
+    if given and not isinstance(given[0], Constraint):
+        if len(given) != n:
+            raise InvalidInput(f'constraints: {len(given)} lists given, expected one or {n}')
+        each = [checked_constraints((*robot.constraints, *own)) for own in given]
+    else:
+        each = [checked_constraints((*robot.constraints, *given))] * n
+    for constraint in (one for own in each for one in own):
+        if isinstance(constraint, Holonomic):
+            raise InvalidInput(
+                f'constraint {constraint.name!r} is a Python function, which Worlds cannot call; '
+                'use Simulator'
+            )
+    return each
 
 
 def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:

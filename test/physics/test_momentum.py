@@ -13,7 +13,17 @@ from contact_sim import (
     UnknownName,
     Worlds,
     contact_models,
+    joined,
     load_robot,
+)
+from contact_sim.constraints import (
+    FrameAnchor,
+    Holonomic,
+    JointCoupling,
+    JointLock,
+    JointVelocity,
+    LoopClosure,
+    PointAnchor,
 )
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models._base import TimeSteppingModel
@@ -81,6 +91,58 @@ def test_flight_keeps_momentum_while_the_legs_swing(name, gravity):
     coarse = drift_in_flight(name, gravity, 'momentum', h=4e-3)
     assert max(coarse) <= 1e-12
     assert drift_in_flight(name, gravity, 'semi_implicit')[0] >= 1e-5
+
+
+@pytest.mark.parametrize(
+    ('name', 'constraints'),
+    [
+        ('four_bar_quadruped', []),  # its knees are loops
+        ('go1', [JointCoupling('FL_hip_joint', 'FR_hip_joint', ratio=-1.0),
+                 JointLock('RL_calf_joint'), JointVelocity('RR_calf_joint', 2.0)]),
+    ],
+)  # fmt: skip
+def test_constraints_within_a_robot_take_no_momentum(name, constraints):
+    def run(integrator):
+        robot = load_robot(name).with_position_limits(())
+        sim = Simulator(robot, integrator=integrator, constraints=constraints)
+        q, v = sim.q.copy(), np.zeros(robot.nv)
+        q[2], v[:6] = 3.0, [0.5, 0.2, 2.0, 1.0, 2.0, -1.5]
+        sim.reset(q, v)
+        sim.step(np.zeros(robot.n_joints))
+        (P, L, c), start = momentum_of(robot, sim.q, sim.v), sim.time
+        for k in range(300):
+            report = sim.step(2.0 * np.sin(0.02 * k + np.arange(robot.n_joints)))
+        P_end, L_end, c_end = momentum_of(robot, sim.q, sim.v)
+        t, m = sim.time - start, robot.total_mass
+        drifts = (P_end - P) / m - GRAVITY * t, (L_end - L) / np.linalg.norm(L)
+        held = max(force.drift for force in report.constraints.values())
+        miss = np.abs(c_end - c - P / m * t - GRAVITY * t**2 / 2).max()
+        return max(np.abs(drift).max() for drift in drifts), miss, held
+
+    drift, miss, held = run('momentum')
+    assert max(drift, miss, held) <= 1e-12
+    assert run('semi_implicit')[0] >= 1e-4
+
+
+@pytest.mark.parametrize(
+    'constraint',
+    [FrameAnchor('trunk', name='stand'), PointAnchor('FL_foot', name='stand'),
+     Holonomic(lambda q: q[2:3] - 0.3, lambda q: np.eye(1, 18, 2), 1, name='stand')],
+)  # fmt: skip
+def test_constraints_that_may_take_momentum_are_refused(constraint):
+    with pytest.raises(InvalidInput, match="'stand' may take momentum"):
+        Simulator(load_robot('go1'), integrator='momentum', constraints=[constraint])
+
+
+def test_a_loop_between_two_robots_takes_momentum_from_both():
+    quadruped = load_robot('quadruped')
+    both = joined({'a': quadruped, 'b': quadruped}, {'b': (2.0, 0.0, 0.0)})
+    sim = Simulator(both, integrator='momentum')
+    grasp = LoopClosure('a/base_link', 'b/base_link', point=(2.0, 0.0, 0.0), name='grasp')
+    with pytest.raises(InvalidInput, match="'grasp' may take momentum"):
+        sim.add_constraint(grasp)
+    assert not sim.constraints
+    sim.step(np.zeros(both.n_joints))
 
 
 @pytest.mark.parametrize('h', [1e-2, 4e-3, 1e-3])

@@ -22,6 +22,15 @@ from contact_sim import (
     Worlds,
     load_robot,
 )
+from contact_sim.constraints import (
+    Baumgarte,
+    FrameAnchor,
+    Holonomic,
+    JointCoupling,
+    JointLock,
+    JointVelocity,
+    PointAnchor,
+)
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models._base import TimeSteppingModel
 from contact_sim.dynamics._tree import tree_of
@@ -303,3 +312,81 @@ def test_rows_of_states_are_checked_as_each_of_them():
     for wrong in (rows[0], rows, np.full((2, robot.nv), np.nan)):
         with pytest.raises(InvalidInput):
             robot.checked_velocities(wrong)
+
+
+# --- Constraints of each world
+
+
+def held_in(world):
+    """Return the constraints of a world: anchored where it is, at angles and speeds of its own."""
+    return [
+        PointAnchor('trunk', point=(0.1, 0.0, 0.05), name='tether'),
+        JointLock('RL_calf_joint', at=-1.8 + 0.05 * world, stabilisation=Baumgarte(alpha=20.0)),
+        JointVelocity('FR_hip_joint', 0.5 * world),
+        JointCoupling('FL_hip_joint', 'RL_hip_joint', ratio=1.0, name='geared'),
+    ]
+
+
+@pytest.mark.parametrize('law', ['ncp', 'sap', 'null_space'])
+def test_constraints_of_each_world_are_those_of_a_simulator(law):
+    robot, n = load_robot('go1'), 3
+    worlds = Worlds(robot, n, law, constraints=[held_in(i) for i in range(n)])
+    sims = [Simulator(robot, law, constraints=held_in(i)) for i in range(n)]
+    efforts = np.linspace(-1.0, 1.0, n * 12).reshape(n, 12)
+
+    def compare(steps):
+        worlds.step(efforts, steps)
+        for i, sim in enumerate(sims):
+            for _ in range(steps):
+                report = sim.step(efforts[i])
+            assert np.array_equal(worlds.q[i], sim.q)
+            assert np.array_equal(worlds.v[i], sim.v)
+            own = worlds.report(i).constraints
+            assert list(own) == list(report.constraints)
+            assert np.array_equal(own['tether'].force, report.constraints['tether'].force)
+
+    compare(20)
+    # a world that is put elsewhere is anchored there
+    q = sims[1].standing_configuration()
+    q = sims[1].assembled(np.concatenate([q[:2] + 1.0, [q[2] + 0.2], q[3:]]))
+    worlds.reset(q, worlds=[1])
+    sims[1].reset(q)
+    compare(20)
+    assert worlds.q[1, 0] > 0.9
+
+
+def test_a_world_starts_where_its_constraints_hold():
+    robot, up = load_robot('go1'), [PointAnchor('trunk', at=(0.0, 0.0, 2.0))]
+    worlds = Worlds(robot, 2, constraints=up)
+    np.testing.assert_allclose(worlds.q[:, 2], 2.0, atol=1e-9)
+    with pytest.raises(InvalidInput, match='start where it holds'):
+        worlds.reset(robot.reference_configuration())
+
+
+def test_constraints_for_all_worlds_and_their_derivatives():
+    robot = load_robot('go1')
+    stand = [FrameAnchor('trunk', name='stand')]
+    worlds, sim = Worlds(robot, 2, constraints=stand), Simulator(robot, constraints=stand)
+    assert worlds.report(1).constraints['stand'].drift == 0.0
+    worlds.step(np.ones(12), 5)
+    for _ in range(5):
+        sim.step(np.ones(12))
+    assert np.array_equal(worlds.q[1], sim.q)
+    A = worlds.derivatives(np.ones(12)).state[0]
+    np.testing.assert_allclose(A, sim.derivatives(np.ones(12)).state_matrix, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('constraints', 'message'),
+    [
+        ([[JointLock('RL_calf_joint')]], '1 lists given, expected one or 2'),
+        ([[JointLock('RL_calf_joint')], [JointLock('RR_calf_joint')]], 'of world 1: expected'),
+        ([[JointLock('RL_calf_joint')], []], 'of world 1: expected those of world 0'),
+        ([Holonomic(lambda q: q[2:3], lambda q: np.eye(1, 18, 2), 1)], 'a Python function'),
+        (3, 'constraints'),
+        (['stand', 'lock'], 'constraints'),
+    ],
+)
+def test_constraints_that_worlds_cannot_have(constraints, message):
+    with pytest.raises(InvalidInput, match=message):
+        Worlds(load_robot('go1'), 2, constraints=constraints)
