@@ -83,6 +83,22 @@ class _Link(NamedTuple):
     pitch: float = 0.0
 
 
+def dof_parents(model: pin.Model) -> Indices:
+    """Return the dof before each dof on the way to the root, −1 at the root, (nv,).
+
+    As `parents_fromRow` of Pinocchio's data, whose memory grows with the cube of nv.
+    """
+    parent = np.arange(-1, model.nv - 1)
+    for j in range(1, model.njoints):
+        joint, carrier = model.joints[j], model.parents[j]
+        while carrier > 0 and model.joints[carrier].nv == 0:
+            carrier = model.parents[carrier]
+        if joint.nv > 0:
+            before = model.joints[carrier]
+            parent[joint.idx_v] = before.idx_v + before.nv - 1 if carrier > 0 else -1
+    return parent
+
+
 def tree_of(model: pin.Model) -> Tree:
     """Return the tree of a model; `Tree.unsupported` names the joints that it cannot express."""
     # the links, the parent of each, the link of each joint, and the unknown joints
@@ -126,7 +142,7 @@ def tree_of(model: pin.Model) -> Tree:
         parent=parent,
         q_index=q_index,
         v_index=v_index,
-        dof_parent=np.array(list(model.createData().parents_fromRow)[: model.nv], dtype=np.int64),
+        dof_parent=dof_parents(model),
         placement=placement,
         body=body,
         armature=np.array(model.armature, dtype=float).reshape(-1),

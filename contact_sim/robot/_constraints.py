@@ -422,6 +422,8 @@ class ClosedLoops:
 
     def error(self, q: Array) -> Array:
         """Return h at q (nq,) [m, rad], shape (rows,)."""
+        if not self.constraints:
+            return np.zeros(0)
         data = self._model.createData()
         pin.forwardKinematics(self._model, data, q)
         place, turn = self._places(data)

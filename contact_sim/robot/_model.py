@@ -561,10 +561,13 @@ class RobotModel:
         Raises:
             UnknownName: no pose of that name.
         """
-        if not isinstance(name, str) or name not in self.references:
-            raise UnknownName(f'reference pose of robot {self.name}', name, self.references)
+        self._check_pose(name)
         points = (*self.contact_points, *self.body_points)
         return placed_on_ground(self.pinocchio_model, points, self.references[name])
+
+    def _check_pose(self, name: str) -> None:
+        if not isinstance(name, str) or name not in self.references:
+            raise UnknownName(f'reference pose of robot {self.name}', name, self.references)
 
     @property
     def default_gains(self) -> Gains:

@@ -237,7 +237,7 @@ class JoinedRobots(RobotModel):
         Raises:
             UnknownName: no robot has a pose of that name.
         """
-        super().reference_configuration(name)  # is there one of that name?
+        self._check_pose(name)
         poses = []
         for part in self.parts:
             q = _pose(part.robot, name)

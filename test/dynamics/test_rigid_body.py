@@ -20,7 +20,7 @@ from contact_sim.dynamics._rigid_body import (
     point_bias,
     world_inertia,
 )
-from contact_sim.dynamics._tree import tree_of
+from contact_sim.dynamics._tree import dof_parents, tree_of
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 RELATIVE = 1e-12
@@ -96,6 +96,13 @@ def random_tree(seed):
             model.appendBodyToJoint(joint, pin.Inertia.Random(), placement(rng))
     model.armature = rng.uniform(0.0, 0.1, model.nv)
     return model
+
+
+@pytest.mark.parametrize('seed', range(60))
+def test_dofs_before_dofs_are_those_of_pinocchio(seed):
+    model = random_tree(seed)
+    rows = list(model.createData().parents_fromRow)[: model.nv]
+    assert np.array_equal(dof_parents(model), rows)
 
 
 def random_state(model, rng):
