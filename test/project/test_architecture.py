@@ -54,7 +54,7 @@ def functions(path):
 
 def is_kernel(function):
     names = {ast.unparse(decorator) for decorator in function.decorator_list}
-    return not names.isdisjoint({'kernel', 'entry'})  # of solvers/_jit.py
+    return not names.isdisjoint({'kernel', 'entry', 'stage_on_demand'})
 
 
 def test_import_contracts_are_kept(monkeypatch, capsys):
