@@ -228,6 +228,7 @@ def main() -> None:
     """Run the campaign, print the table and write it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--fits', type=int, default=200)
+    parser.add_argument('--first', type=int, default=0, metavar='SEED', help='default: 0')
     parser.add_argument('--workers', type=int, default=2)
     parser.add_argument('--cases', nargs='+', choices=tuple(cases()), default=list(cases()))
     parser.add_argument('--estimate-noise', action='store_true', help='default: it is known')
@@ -239,7 +240,7 @@ def main() -> None:
         f'{"coverage":23} {"linear":7} corrected (standard error)  agreement'
     )
     for name in options.cases:
-        begin, seeds = time.perf_counter(), range(options.fits)
+        begin, seeds = time.perf_counter(), range(options.first, options.first + options.fits)
         linear = linear_errors(every[name], seeds)
         with ProcessPoolExecutor(options.workers) as pool:
             tasks = [(name, seed, not options.estimate_noise) for seed in seeds]

@@ -139,9 +139,7 @@ def test_no_sample_is_in_two_segments():
 
 
 @pytest.mark.parametrize('name', ['arm', 'soft ball', 'sliding box'])
-def test_errors_of_fits_are_those_of_the_linearised_problem_with_the_same_noise(
-    name, monkeypatch
-):
+def test_errors_of_fits_are_those_of_the_linearised_problem_with_the_same_noise(name, monkeypatch):
     """Its errors over the standard errors are normal: unit deviations mean 95 % coverage.
 
     They come from differences around the truth, the fits from wrong starts; kinks of dry friction
