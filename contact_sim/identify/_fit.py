@@ -158,7 +158,7 @@ def identify(
         fit: names of parameters: friction, restitution, delay; armature, joint_friction,
             viscous_friction, torque_constant, of all joints or `armature:*_knee`; mass, com_x,
             ..., ixx, ... of the root or `mass:link`; parameters of the contact model.
-        segment: length of a segment [s].
+        segment: length of a segment [s]; at least three samples.
         segments: most segments, spread over the log.
         held_out: share of them that is kept for a check.
         noise: standard deviations of configurations [m, rad] and velocities [m/s, rad/s]; None:
@@ -203,11 +203,11 @@ def identify(
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """Segments of a log: S of them, with m steps each."""
+    """Segments of a log: S of them, with m samples each, none of which is in two segments."""
 
-    q: Array  # (S, m + 1, nq)
-    v: Array  # (S, m + 1, nv)
-    first: NDArray[np.int64]  # step of the log with which each segment begins
+    q: Array  # (S, m, nq)
+    v: Array  # (S, m, nv)
+    first: NDArray[np.int64]  # sample of the log with which each segment begins
     effort: Array  # of all steps of the log, (n, n_joints)
     spacing: float  # between samples [s]
     substeps: int
@@ -235,14 +235,16 @@ class _Data:
                 f'log: {lengths[k]:.6g} s from sample {k} to the next, the median is '
                 f'{spacing:.6g} s: expected equal times'
             )
-        m = max(2, round(segment / spacing))
-        if log.count < m:
+        m = max(3, round(segment / spacing))
+        in_all = log.count + 1
+        if in_all < m:
             raise InvalidInput(
-                f'log: {log.count} steps of {spacing:.4g} s, a segment of {segment:g} s has {m}'
+                f'log: {in_all} samples, one every {spacing:.4g} s; a segment of {segment:g} s '
+                f'has {m}'
             )
-        number = min(segments, log.count // m)
-        first = np.linspace(0, log.count - m, number).astype(int)
-        rows = first[:, None] + np.arange(m + 1)
+        # no sample is in two segments: its noise would count twice
+        first = np.linspace(0, in_all - m, min(segments, in_all // m)).astype(int)
+        rows = first[:, None] + np.arange(m)
         effort = np.zeros((log.count, 0)) if log.effort is None else log.effort
         floating = bool(robot.floating_base)
         steps = max(1, int(np.ceil(spacing / time_step - 1e-9)))
@@ -321,9 +323,9 @@ class _Problem:
         segments: NDArray[np.int64],
         slopes: Array | None = None,
     ) -> Array:
-        """Return residuals (N, (m + 1) 2 nv) of N simulations, from offset initial states.
+        """Return residuals (N, m 2 nv) of N simulations, from offset initial states.
 
-        `slopes` (N, m + 1, 2, nv, 2 nv), if given, is filled with their derivatives with respect
+        `slopes` (N, m, 2, nv, 2 nv), if given, is filled with their derivatives with respect
         to the offsets: products of the derivatives of the steps.
         """
         data, model = self.data, self.model

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from contact_sim._command_line import parser_with_examples
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
-from contact_sim.reality._benchmark import SLOW, Effort, Outcome, Ranking, outcomes_of, split
+from contact_sim.reality._benchmark import Effort, Outcome, Ranking, outcomes_of, split
 from contact_sim.reality._cassie import LandingExperiment, cassie
 from contact_sim.reality._data_sets import (
     SOURCES,
@@ -138,12 +138,10 @@ def run(name: str, places: dict[str, Path], options: argparse.Namespace) -> None
         law for law in laws(weight, 2.0 * experiment.time_step)
         if not options.laws or law.name in options.laws
     ]  # fmt: skip
-    for law in sorted(chosen, key=lambda law: law.model == 'hybrid'):  # the slow one last
+    for law in sorted(chosen, key=lambda law: law.model == 'hybrid'):  # the slowest one last
         if any(one.name == law.name and not one.peer for one in ranking.outcomes):
             continue
-        pair = outcomes_of(
-            experiment, law, *parts, friction, SLOW if law.model == 'hybrid' else effort
-        )
+        pair = outcomes_of(experiment, law, *parts, friction, effort)
         ranking = replace(ranking, outcomes=(*ranking.outcomes, *pair))
         ranking.save(path)
         for one in pair:

@@ -43,10 +43,6 @@ class Effort:
         count('generations', self.generations)
 
 
-SLOW = Effort(generations=3)
-"""For laws without compiled steps."""
-
-
 @dataclass(frozen=True)
 class Mean:
     """A mean over trials, with its bootstrap interval of 95 %."""
@@ -188,10 +184,10 @@ def fit(
         law: with its free parameters.
         training: trials.
         friction: μ to start from.
-        effort: default: `Effort()`, and `SLOW` for laws without compiled steps.
+        effort: default: `Effort()`.
     """
     of_type('law', law, Law)
-    chosen = effort or (SLOW if law.model == 'hybrid' else Effort())
+    chosen = effort or Effort()
 
     def values_at(shares: Array) -> Array:
         columns = [one.value(share) for one, share in zip(law.free, shares, strict=True)]

@@ -99,7 +99,11 @@ VARIANTS = {
     'sap_similar': ('sap', {'approximation': 'similar'}),
     'sap_sap': ('sap', {'approximation': 'sap'}),
     'kelvin_voigt': ('compliant', {'normal_law': 'kelvin_voigt'}),
-}
+    'kelvin_voigt_piecewise': (
+        'compliant', {'normal_law': 'kelvin_voigt', 'friction_law': 'piecewise'},
+    ),
+    'hybrid_poisson': ('hybrid', {'impact': 'poisson'}),
+}  # fmt: skip
 """Further forms of the models, by name: model and parameters."""
 SINKING = (1e-6, 5e-3)
 """Depth [m] to which springs within the bounds give way under the weight on one contact."""

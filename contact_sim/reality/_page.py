@@ -70,8 +70,8 @@ def values_of(values: Mapping[str, float], model: str) -> str:
     parts = []
     for name, value in values.items():
         unit = UNITS.get(name, '')
-        if name == 'stiffness' and model == 'compliant':
-            unit = 'N/m^p'
+        if name == 'stiffness' and model == 'compliant' and 'dissipation' in values:
+            unit = 'N/m^1.5'  # Hertz; kelvin_voigt has a damping ratio and N/m
         parts.append(f'{"μ" if name == "friction" else name} {value:.3g} {unit}'.strip())
     return ', '.join(parts)
 
