@@ -141,48 +141,54 @@ TOSS = 50
 """Steps."""
 
 
-def toss(v: Any) -> contact_sim.Simulator:
-    """Return a cube of 0.1 m on the ground with a velocity."""
-    sim = on_plane(SMALL_CUBE, 0.055)
-    sim.reset(sim.q, v)
+def toss(sim: contact_sim.Simulator, v: Any) -> contact_sim.Simulator:
+    """Put a cube of 0.1 m on the ground with a velocity."""
+    sim.reset([0.0, 0.0, 0.055, 0.0, 0.0, 0.0, 1.0], v)
     return sim
 
 
-def end_of_toss(v: Any) -> Any:
-    sim = toss(v)
+def end_of_toss(sim: contact_sim.Simulator, v: Any) -> Any:
+    """Return the last pose."""
+    toss(sim, v)
     for _ in range(TOSS):
         sim.step(np.zeros(0))
     return sim.q
 
 
-@pytest.mark.parametrize('seed', [1, 2, 3, 4, 6])
-def test_the_initial_velocity_of_a_tossed_cube(seed: int) -> None:
-    """Gauss-Newton on the last pose, from a velocity that is up to 3 m/s and rad/s wrong."""
+def fitted(seed: int) -> float:
+    """Return ½ |error of the last pose|² after at most 10 steps of Gauss-Newton."""
     rng, model = np.random.default_rng(seed), SMALL_CUBE.pinocchio_model
-    target = np.where(np.arange(6) == 2, 0.0, rng.uniform(-3.0, 3.0, 6))
-    v = np.where(np.arange(6) == 2, 0.0, target + rng.uniform(-3.0, 3.0, 6))
-    end = end_of_toss(target)
+    sim = on_plane(SMALL_CUBE, 0.055)
+    on_ground = np.arange(6) == 2  # no speed up or down
+    target = np.where(on_ground, 0.0, rng.uniform(-3.0, 3.0, 6))
+    v = np.where(on_ground, 0.0, target + rng.uniform(-3.0, 3.0, 6))
+    end = end_of_toss(sim, target)
 
-    def error(q: Any) -> Any:
-        return pin.difference(model, end, q)
+    def cost(v: Any) -> float:
+        error = pin.difference(model, end, end_of_toss(sim, v))
+        return float(0.5 * error @ error)
 
     for _ in range(10):
-        run = linearised_run(toss(v), np.zeros((TOSS, 0)))
-        to_end = pin.dDifference(model, end, run.q[-1])[1]
+        run = linearised_run(toss(sim, v), np.zeros((TOSS, 0)))
         gradients = np.zeros((6, TOSS + 1, 12))
-        gradients[:, -1, :6] = to_end
+        gradients[:, -1, :6] = pin.dDifference(model, end, run.q[-1])[1]
         slope = np.array([run.adjoint(g).start[6:] for g in gradients])
-        miss = error(run.q[-1])
-        gradient = slope.T @ miss
+        gradient = slope.T @ pin.difference(model, end, run.q[-1])
         if np.linalg.norm(gradient) < 1e-7:
             break
-        step, share = np.linalg.solve(slope.T @ slope + 1e-6 * np.eye(6), -gradient), 1.0
-        while share > 1e-6 and error(end_of_toss(v + share * step)) @ error(
-            end_of_toss(v + share * step)
-        ) >= miss @ miss:  # fmt: skip
-            share *= 0.5
+        step, before = np.linalg.solve(slope.T @ slope + 1e-6 * np.eye(6), -gradient), cost(v)
+        shares = (s for s in 0.5 ** np.arange(10) if cost(v + s * step) < before)
+        share = next(shares, 0.0)
+        if share == 0.0:
+            break
         v = v + share * step
-    assert 0.5 * miss @ miss < 1e-11
+    return cost(v)
+
+
+def test_the_initial_velocity_of_a_tossed_cube() -> None:
+    """From velocities that are up to 3 m/s and rad/s wrong; two of ten end in other minima."""
+    costs = np.array([fitted(seed) for seed in range(10)])
+    assert (costs < 1e-8).sum() >= 8
 
 
 # --- Inverse dynamics through contacts
