@@ -36,16 +36,26 @@ ROUNDS = 6
 """Largest number of slopes."""
 
 
-def smaller_failure(margins: Margins, start: Array) -> Array:
+def slope_at(margins: Margins, point: Array, width: float) -> Array:
+    """Return the change of the margin with each coordinate, over `width`, shape (n,)."""
+    changes = np.where(point + width <= 1.0, width, -width)
+    values = margins([point, *(point + np.diag(changes))])
+    return np.asarray((values[1:] - values[0]) / changes)
+
+
+def smaller_failure(
+    margins: Margins, start: Array, slopes: Callable[[Margins, Array, float], Array] = slope_at
+) -> Array:
     """Return a point that fails and is no larger than `start`, which fails; shape (n,).
 
     Args:
         margins: runs points whose coordinates lie in [0, 1].
         start: shape (n,).
+        slopes: returns the slope of the margin at a point, (n,), over one of `WIDTHS`.
     """
     best, width = start, 0
     for _ in range(ROUNDS):
-        slope = slope_at(margins, best, WIDTHS[width])
+        slope = slopes(margins, best, WIDTHS[width])
         if not np.isfinite(slope).all():
             return best  # time is up
         shorter = first_failure(margins, directions(best, slope), SHORTER * size_of(best))
@@ -56,13 +66,6 @@ def smaller_failure(margins: Margins, start: Array) -> Array:
         else:
             return best
     return best
-
-
-def slope_at(margins: Margins, point: Array, width: float) -> Array:
-    """Return the change of the margin with each coordinate, over `width`, shape (n,)."""
-    changes = np.where(point + width <= 1.0, width, -width)
-    values = margins([point, *(point + np.diag(changes))])
-    return np.asarray((values[1:] - values[0]) / changes)
 
 
 def size_of(point: Array) -> float:
