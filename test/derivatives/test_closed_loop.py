@@ -1,4 +1,4 @@
-"""Derivatives along a whole run in closed loop, with feet that lift and land, against other runs."""
+"""Derivatives along runs in closed loop, with feet that lift and land, against other runs."""
 
 from __future__ import annotations
 
