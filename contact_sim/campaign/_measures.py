@@ -44,7 +44,8 @@ CAUSES = (
 )  # fmt: skip
 RESULTS: dict[str, Any] = {
     'outcome': '', 'success': False, 'reason': '', 'cause': '', 'end_time': 0.0,
-    'distance': math.nan, 'speed_mean': math.nan, 'height_min': math.nan, 'tilt_max': math.nan,
+    'margin': math.nan, 'distance': math.nan, 'speed_mean': math.nan,
+    'height_min': math.nan, 'tilt_max': math.nan,
     'torque_share_max': math.nan, 'saturated_share': math.nan, 'support_margin_min': math.nan,
     'clearance_min': math.nan, 'creep_max': math.nan, 'creep_mean': math.nan,
     'slipped': math.nan,
@@ -296,6 +297,7 @@ class Log:
         result: dict[str, Any] = {
             **RESULTS,
             'end_time': duration,
+            'margin': self._margin(),
             'distance': distance,
             'speed_mean': distance / duration,
             'height_min': float(self._series('height').min()),
@@ -348,13 +350,34 @@ class Log:
                 reason = f'{words}; ' + (fell if outcome == 'fell' else reason)
         return {'outcome': outcome, 'reason': reason, 'cause': cause}
 
-    def _missed(self) -> str:
-        """Return in which way the goal of the scenario was missed, '' if it was met."""
-        scenario, h, place = self._scenario, self._h, self._series('place')
+    def _end(self) -> tuple[float, float, float]:
+        """Return mean speed in the second half [m/s], drift [m] and speed at the end [m/s]."""
+        h, place = self._h, self._series('place')
         half = len(place) // 2
         speed = float(place[-1, 0] - place[half, 0]) / max((len(place) - 1 - half) * h, h)
         drift = float(np.linalg.norm(place[-1, :2] - self._start[:2]))
-        end = float(np.linalg.norm(self._v[:3]))
+        return speed, drift, float(np.linalg.norm(self._v[:3]))
+
+    def _margin(self) -> float:
+        """Return how far the trial was from failing [-], negative where it failed.
+
+        It is the smallest share that was left of a band that ends a trial or of a goal, and of a
+        trial that ended early minus the share of time that was left.
+        """
+        s, (speed, drift, end) = self._scenario, self._end()
+        if self._outcome != 'ok':
+            return min(self._steps * self._h / s.seconds - 1.0, -1e-6)
+        height = self._series('height').min() / (s.height_band * self._standing) - 1.0
+        left = [height, 1.0 - self._series('tilt').max() / s.tilt_band]
+        if s.least_speed > 0.0:
+            left.append(speed / s.least_speed - 1.0)
+        goals = (drift, s.largest_drift), (end, s.largest_end_speed)
+        left += [1.0 - value / limit for value, limit in goals if 0.0 < limit < np.inf]
+        return float(min(left))
+
+    def _missed(self) -> str:
+        """Return in which way the goal of the scenario was missed, '' if it was met."""
+        scenario, (speed, drift, end) = self._scenario, self._end()
         if scenario.least_speed > 0.0 and not speed >= scenario.least_speed:
             return (
                 f'mean speed {speed:.3g} m/s in the second half, goal {scenario.least_speed:g} '

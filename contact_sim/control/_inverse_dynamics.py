@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pinocchio as pin
@@ -113,6 +113,7 @@ class LeggedDynamics:
                 f'{len(robot.contact_points)} feet'
             )
         points = robot.contact_points if points is None else points
+        self._points = tuple(points)
         self.n_feet = n = len(points)
         joints = [model.getJointId(point.joint) for point in points]
         self._moved = np.array([moving_dofs(model, joint) for joint in joints])
@@ -162,6 +163,12 @@ class LeggedDynamics:
             self.upper_inertia, self.nonlinear_effects = data.M, data.nle
             self.centre_of_mass, self.rotation = data.com[0], data.oMi[1].rotation
         self.update(robot.reference_configuration(), np.zeros(nv))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LeggedDynamics:
+        """Return dynamics with arrays of their own: copies of views would follow no update."""
+        other = LeggedDynamics(self.robot, self._points)
+        other.update(self.q, self.v)
+        return other
 
     def update(self, q: Array, v: Array) -> None:
         """Evaluate everything at q (nq,), v (nv,)."""

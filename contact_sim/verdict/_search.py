@@ -1,5 +1,7 @@
 """The smallest disturbance under which a controller fails: along each factor, then jointly.
 
+The joint search begins with steps along the slope of the margin, and goes on by CMA-ES from there.
+
 A disturbance is a point whose coordinates are the distances of its factors from their nominal
 values, each 1 at the `reach` of its factor; its size is the length of that vector.
 """
@@ -17,6 +19,7 @@ from contact_sim._types import Array
 from contact_sim.campaign import Trial
 from contact_sim.errors import InvalidInput, one_line
 from contact_sim.verdict._plan import Factor, Row
+from contact_sim.verdict._slope import shortened, smaller_failure
 
 DISTURBANCES = ('push', 'friction', 'delay', 'mass_scale', 'roughness', 'start')
 """Factors of the search."""
@@ -128,7 +131,7 @@ def smallest_failure(
     for k, factor in enumerate(factors):
         if factor.name in limits:
             failures.note(limits[factor.name] * np.eye(len(factors))[k])
-    start = np.array([0.5 * limits.get(factor.name, 0.5) for factor in factors])
+    start = failures.descend()
     strategy = cma.CMAEvolutionStrategy(
         start, SPREAD,
         {'bounds': [0.0, 1.0], 'seed': nominal.seed + 1, 'popsize': GENERATION, 'verbose': -9},
@@ -140,12 +143,23 @@ def smallest_failure(
     return failures.counterexample(record)
 
 
+def margin_left(row: Row) -> float:
+    """Return how far a run was from failing [-], negative where it failed.
+
+    A run that is refused says nothing about the controller: it counts as one that works.
+    """
+    fails = not row['success'] and row['outcome'] != 'refused'
+    margin = float(row.get('margin', np.nan))
+    size = abs(margin) if np.isfinite(margin) else 1.0  # without steps
+    return -max(size, 1e-9) if fails else size
+
+
 class _Failures:
     """Runs points of the search, and keeps the smallest one that fails."""
 
     def __init__(self, evaluate: Evaluate, nominal: Trial, factors: Sequence[Factor]) -> None:
         self._evaluate, self._nominal, self._factors = evaluate, nominal, factors
-        self._seen: dict[tuple[float, ...], bool] = {}
+        self._seen: dict[tuple[float, ...], float] = {}
         self._count = 0
         self.best: Array | None = None
 
@@ -154,17 +168,34 @@ class _Failures:
         if self.best is None or np.linalg.norm(point) < np.linalg.norm(self.best):
             self.best = point
 
-    def fails(self, points: Sequence[Array]) -> list[bool]:
-        """Return for each point whether it fails; False too where time is up."""
+    def margins(self, points: Sequence[Array]) -> Array:
+        """Return the margin at each point [-], negative where it fails; NaN where time is up."""
         rounded = [tuple(float(f'{x:.4g}') for x in point) for point in points]
         new = sorted(set(rounded) - set(self._seen))
         rows = self._evaluate([disturbed(self._nominal, self._factors, p) for p in new])
         self._count += len(rows)
         for point, row in zip(new, rows, strict=False):
-            self._seen[point] = not row['success'] and row['outcome'] != 'refused'
-            if self._seen[point]:
+            self._seen[point] = margin_left(row)
+            if self._seen[point] < 0.0:
                 self.note(np.array(point))
-        return [self._seen.get(point, False) for point in rounded]
+        return np.array([self._seen.get(point, np.nan) for point in rounded])
+
+    def fails(self, points: Sequence[Array]) -> list[bool]:
+        """Return for each point whether it fails; False too where time is up."""
+        return [bool(margin < 0.0) for margin in self.margins(points)]
+
+    def descend(self) -> Array:
+        """Go to a smaller failure along the slope of the margin; return where CMA-ES begins.
+
+        Where no factor alone makes it fail, it begins on the diagonal: all factors at once.
+        """
+        n = len(self._factors)
+        if self.best is None and self.fails([np.ones(n)])[0]:
+            self.note(shortened(self.margins, np.ones(n)))
+        if self.best is None:
+            return np.full(n, 0.5)
+        self.note(smaller_failure(self.margins, self.best))
+        return self.best
 
     def search(self, strategy: Any) -> None:
         """Let CMA-ES look for smaller failures."""

@@ -17,6 +17,7 @@ import pytest
 
 from contact_sim import InvalidInput, UnknownName, load_robot
 from contact_sim.campaign import Trial, run_trial
+from contact_sim.campaign._trial import Prepared
 from contact_sim.compare._runs import KEPT
 from contact_sim.replay import Recording, repeat
 from contact_sim.verdict import parting, verdict
@@ -24,7 +25,7 @@ from contact_sim.verdict.__main__ import main
 from contact_sim.verdict._investigation import notes_on, seconds_of
 from contact_sim.verdict._plan import factors_of
 from contact_sim.verdict._search import disturbed, limit_along, smallest_failure
-from contact_sim.verdict.variants import Held, Prompt, own_delay, written
+from contact_sim.verdict.variants import Held, Prompt, copied, own_delay, written
 
 pytest.importorskip('matplotlib', reason="no matplotlib: pip install 'contact_sim[verdict]'")
 
@@ -242,6 +243,20 @@ def test_budgets_that_are_no_time(text):
 )
 def test_the_delay_of_its_own_is_measured(name, delay):
     assert own_delay(Trial(of(name))) == pytest.approx(delay)
+
+
+@pytest.mark.parametrize('name', ['stance', 'trot', 'balance', of('Late')])
+def test_a_copy_of_a_controller_answers_as_it_does(name):
+    prepared = Prepared(Trial(name))
+    controller, sim = prepared.controller, prepared.simulator()
+    controller.reset(sim)
+    for k in range(20):
+        if k == 5:
+            other = copied(controller, prepared.nominal, sim)
+        command = controller.effort(sim.time, sim.q, sim.v)
+        if k >= 5:
+            assert np.array_equal(other.effort(sim.time, sim.q, sim.v), command)
+        sim.step(command)
 
 
 def test_without_its_delay_a_late_controller_is_the_one_that_it_delays(tmp_path):
