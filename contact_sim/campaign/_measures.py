@@ -205,6 +205,8 @@ class Log:
         effort = np.abs(applied)
         speed = np.abs(self._field('v', count)[:, robot.joint_velocity_index])
         torque, velocity = effort / robot.effort_limit, speed / robot.velocity_limit
+        if robot.n_joints == 0:  # nothing that could be at its limit
+            torque = velocity = np.zeros((count, 1))
         for name, share in (('torque', torque), ('velocity', velocity)):
             self._keep(name, share.max(axis=1, initial=0.0))
             self._keep(f'{name}_joint', share.argmax(axis=1))

@@ -127,6 +127,11 @@ def test_every_row_has_the_same_columns_of_the_same_types():
         assert row['success'] == (row['outcome'] == 'ok')
 
 
+def test_a_robot_without_driven_joints_has_a_row():
+    row = run_trial(Trial('hold', robot='bouncing_ball', seconds=0.05))
+    assert (row['outcome'], row['saturated_share']) == ('ok', 0.0)
+
+
 @pytest.mark.parametrize('model', ['ncp', 'compliant', 'lcp'])
 def test_residuals_are_those_of_the_comparison(model):
     """Another program measures the same run: laws, what is broken, and the energy."""
