@@ -16,13 +16,13 @@ from contact_sim._types import Array
 from contact_sim._validation import checked, is_finite
 from contact_sim.arrays._views import arrays_of
 from contact_sim.contact_models._energy_guard import NO_RESTITUTION
+from contact_sim.contact_models._momentum import apply_momentum
 from contact_sim.contact_models._stages import (
     HAS_MEMORY,
     NOT_FINITE,
     READY,
     CompiledLaw,
     actuate,
-    apply_momentum,
     begin_step,
     contact_rows,
     entry_of,
