@@ -240,11 +240,13 @@ def test_the_state_that_is_not_finite_is_said(live, soon):
     soon(lambda: sim.step_count > 3)
 
 
-def test_the_handle_draws_its_frame(live, soon):
+def test_the_handle_draws_its_frame(live, opened, soon):
     sim, session, client = live
     session.drop(0.5)
-    frame = client.value('frame')
+    frame, worker = client.value('frame'), opened[3]._panel._worker
+    before = worker.finished
     client.set('handle to drag it with', True)
+    soon(lambda: worker.finished > before)  # or the handle comes after it was dragged
     start = sim.frame_placement(frame).translation.copy()
     client.drag('/handle', tuple((start + [0.0, 0.1, 0.0]).tolist()))
 
