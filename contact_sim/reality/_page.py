@@ -93,7 +93,6 @@ def draw(ranking: Ranking) -> Any:
 
     matplotlib.use('Agg')
     from matplotlib import pyplot as plt
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
     fitted = ranking.fitted()[::-1]
     defaults = {one.name: one for one in ranking.outcomes if not one.fitted and not one.peer}
@@ -131,19 +130,26 @@ def draw(ranking: Ranking) -> Any:
         measure = ranking.measures[0]
         axes[0].set_xlabel(f'{measure.name} [{measure.unit}], mean and interval of 95 %')
         axes[1].set_xlabel('trials: 5, 25, 50, 75, 95 %')
-        for panel in axes:  # 20, 30, 100 and not 2 × 10¹
-            panel.set_xscale('log')
-            panel.xaxis.set_major_locator(LogLocator(subs=TICKS))
-            panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f'{value:g}'))
-            panel.xaxis.set_minor_locator(NullLocator())
-            if len([x for x in panel.get_xticks() if np.prod(panel.get_xlim() - x) < 0.0]) < 3:
-                panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        for panel in axes:
+            scale_errors(panel)
         axes[0].legend(frameon=False, fontsize=9)
         figure.suptitle(
             f'{ranking.title}: {len(ranking.held_out)} held-out trials, laws fitted to '
             f'{len(ranking.training)} others', color=INK,
         )  # fmt: skip
     return figure
+
+
+def scale_errors(panel: Any) -> None:
+    """Give axes a logarithmic scale with ticks as 20, 30, 100 and not 2 × 10¹."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+    panel.set_xscale('log')
+    panel.xaxis.set_major_locator(LogLocator(subs=TICKS))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f'{value:g}'))
+    panel.xaxis.set_minor_locator(NullLocator())
+    if len([x for x in panel.get_xticks() if np.prod(panel.get_xlim() - x) < 0.0]) < 3:
+        panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
 
 
 def write(ranking: Ranking, folder: Path) -> list[Path]:

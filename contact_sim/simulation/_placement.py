@@ -36,9 +36,10 @@ def check_integrator(work: Workspace) -> None:
         return
     parent, free = work.tree.dof_parent, set(work.tree.free_flyer_v.tolist())
     for constraint, row in zip(work.table.constraints, work.table.indices, strict=True):
+        if row[KIND] == JOINTS:
+            continue
         bases = {base_of(int(row[k]), parent) for k in (DOF_A, DOF_B)}
-        within = row[KIND] == JOINTS or (row[KIND] != FUNCTION and len(bases) == 1)
-        if not (within or (row[KIND] != FUNCTION and bases.isdisjoint(free))):
+        if row[KIND] == FUNCTION or (len(bases) > 1 and not bases.isdisjoint(free)):
             raise InvalidInput(
                 f"integrator = 'momentum': constraint {constraint.name!r} may take momentum from "
                 "a base, as all do but those within one robot; use 'semi_implicit'"

@@ -217,6 +217,12 @@ def check_installed(needed: Sequence[tuple[str, str]]) -> None:
             raise InvalidInput(f"{what} needs {module}: pip install 'contact_sim[verdict]'")
 
 
+def longest_trial(duration: float, budget: float) -> float:
+    """Return the wall time that a trial of this duration may take [s]."""
+    limit = max(min(SLOWEST * duration, 0.25 * budget), 2.0)
+    return limit if DONE.exists() else limit + COMPILING
+
+
 class Investigator:
     """One investigation; see `verdict`."""
 
@@ -245,10 +251,7 @@ class Investigator:
         model = robot_of(robot, links, check_meshes)
         duration = chosen.seconds if seconds is None else seconds
         jobs = os.cpu_count() or 1 if jobs is None else count('jobs', jobs)
-        limit = max(min(SLOWEST * duration, 0.25 * budget), 2.0)
-        if not DONE.exists():
-            limit += COMPILING
-        self._runner = Runner(jobs, limit)
+        self._runner = Runner(jobs, longest_trial(duration, budget))
         self._pages = output is not None
         check_installed(
             [('the page', 'matplotlib')] * self._pages + [('--search', 'cma')] * search
