@@ -209,6 +209,8 @@ class Sizes:
             'counts': (3,), 'options': (1,), 'ground': (9,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'limb': (nv,), 'rooted': (1,), 'held': (nv,), 'floats': (nv,),
+            'tree_begin': (nv,), 'tree_end': (nv,), 'tree_rooted': (nv,), 'tree_parent': (nv,),
+            'tree_task': (7,),
             'free_flyer_q': (self.n_flyers,), 'free_flyer_v': (self.n_flyers,),
             'candidate_body': (self.n_candidates,), 'leaf_dof': (self.n_ground,),
             'interval_dof': (ns,),

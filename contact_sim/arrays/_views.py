@@ -15,7 +15,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from contact_sim._types import Array
+from contact_sim._types import Array, Indices
 from contact_sim.arrays._fields import Sizes
 from contact_sim.errors import summary
 from contact_sim.solvers._jit import (
@@ -198,6 +198,32 @@ def arrays_of(numbers, indices, layout, world):
     )
 
 
+WORLDS, NUMBERS_STEP, INDICES_STEP, WORLD_NUMBERS = range(3, 7)
+"""Places behind those of the arrays in what `places_of_worlds` returns, and how many there are."""
+
+
+def places_of_worlds(numbers: Array, indices: Indices, layout: Indices) -> Indices:
+    """Return addresses of three arrays, number of worlds, and bytes from world to world in two."""
+    return np.array([
+        *(array.ctypes.data for array in (numbers, indices, layout)),
+        len(numbers), numbers.strides[0], indices.strides[0],
+    ])  # fmt: skip
+
+
+def address_of(places: Indices) -> int:
+    """Return the address of the integers of `places_of_worlds`, which must outlive its use."""
+    return int(places.ctypes.data)
+
+
+@kernel
+def arrays_at(places, world):
+    """Return the arrays of one world from the integers of `places_of_worlds`."""
+    return Arrays(
+        places[NUMBERS] + world * places[NUMBERS_STEP],
+        places[INDICES] + world * places[INDICES_STEP], places[LAYOUT],
+    )  # fmt: skip
+
+
 Shape = Callable[[Any, Callable[[int], Any], list[Any]], list[Any]]
 """(builder, column of the layout → its value, further arguments) → sizes of a view."""
 
@@ -279,8 +305,17 @@ def integers(typingctx: Any, data: Any, field: Any) -> Any:
 @intrinsic
 def numbers_at(typingctx: Any, address: Any, length: Any) -> Any:
     """Return the `length` numbers at an address as a vector."""
-    if not isinstance(address, types.Integer):
-        return None
+    return _vector_at(types.float64)
+
+
+@intrinsic
+def integers_at(typingctx: Any, address: Any, length: Any) -> Any:
+    """Return the `length` integers at an address as a vector."""
+    return _vector_at(types.int64)
+
+
+def _vector_at(item: Any) -> tuple[Any, Any]:
+    """Return signature and code of a vector: (address, length) → array."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, size = signature.return_type, arguments[1]
@@ -293,7 +328,7 @@ def numbers_at(typingctx: Any, address: Any, length: Any) -> Any:
         )  # fmt: skip
         return view._getvalue()
 
-    return types.Array(types.float64, 1, 'C')(types.intp, types.intp), codegen
+    return types.Array(item, 1, 'C')(types.intp, types.intp), codegen
 
 
 # Stages of a step that many simulations never run.

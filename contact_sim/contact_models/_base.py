@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 from contact_sim._types import Array
 from contact_sim._validation import checked, is_finite
-from contact_sim.arrays._views import arrays_of
+from contact_sim.arrays._views import address_of, arrays_of, places_of_worlds
 from contact_sim.contact_models._energy_guard import NO_RESTITUTION
 from contact_sim.contact_models._momentum import apply_momentum
 from contact_sim.contact_models._stages import (
@@ -195,26 +195,27 @@ class TimeStepping:
     """
 
     def __init__(
-        self, workspace: Workspace, advance: Callable[..., None], settings: LawSettings
+        self, workspace: Workspace, advance: Callable[[int, int], int], settings: LawSettings
     ) -> None:
         settings.write(workspace)
         if not settings.has_memory:
             workspace.data.memory[:] = 0.0
-        self._advance, self._arrays = advance, workspace.arrays
+        self._arrays, self._places = workspace.arrays, places_of_worlds(*workspace.arrays)
+        self._advance, self._address = advance, address_of(self._places)
         self._status, self._workspace = workspace.status, workspace
         self._terms = PinocchioTerms(workspace) if workspace.external_terms[0] else None
         self._rows = PythonConstraints(workspace) if workspace.table.functions else None
+        self._compiled = self._terms is None and self._rows is None
 
     def advance(self, steps: int = 1) -> int:
         """Advance the state by `steps` steps of h; return the status of the world."""
-        if self._terms is not None:
-            for _ in range(steps):
+        if self._compiled:
+            return self._advance(self._address, steps)
+        for _ in range(steps):
+            if self._terms is not None:
                 self._advance_with_pinocchio(self._terms)
-        elif self._rows is not None:
-            for _ in range(steps):
+            elif self._rows is not None:
                 self._advance_with_python_constraints(self._rows)
-        else:
-            self._advance(*self._arrays, steps)
         return int(self._status[0])
 
     def _advance_with_pinocchio(self, terms: PinocchioTerms) -> None:
@@ -222,7 +223,7 @@ class TimeStepping:
         work, data = self._workspace, self._workspace.data
         clock = data.clock.copy()
         terms.update_velocity(data.q, data.v)
-        self._advance(*self._arrays, 1)
+        self._advance(self._address, 1)
         if self._status[0] == READY:
             data.q[:] = terms.moved(data.q_start, work.displacement)
             if work.integrator[0] == MOMENTUM:
@@ -237,7 +238,7 @@ class TimeStepping:
         """Advance by one step whose rows h(q) and H come from Python functions."""
         with self.restored_on_error():
             rows.update(self._workspace.data.q, self._workspace.data.v)
-            self._advance(*self._arrays, 1)
+            self._advance(self._address, 1)
             if self._status[0] == READY:
                 project_python_constraints(self._workspace)
                 self.update_contacts()

@@ -68,6 +68,7 @@ STATE = 3
 """Places of the parameters in the numbers of the law."""
 TOLERANCE, LIMITS = 1e-10, (50, 50, 1000)
 LOCKED = 1e-8  # share of its mobility that held feet leave a joint, up to which it cannot move
+STILL_SOLVED = 1e-13  # share of the largest impulse up to which the last ones solve the rows
 SLACK = 1e-9  # share of the largest impulse within which a foot neither pulls nor leaves its cone
 
 
@@ -120,6 +121,33 @@ def initial_state(i, given, gap, closing, memory, touch_gap):
 
 
 @kernel
+def still_solved(rows, u_free, state, uses_bias, impulse, w):
+    """Return whether the impulses solve the rows as they are, with w = G λ + g.
+
+    They are those of the last step, which share redundant impulses with least norm.
+    """
+    G, g, nc = rows.delassus, rows.g, rows.friction.shape[0]
+    largest = largest_size(impulse, g.shape[0])
+    if not 0.0 < largest < np.inf:
+        return False
+    small = STILL_SOLVED * largest
+    for r in range(3 * nc):
+        i = r // 3
+        if state[i] == TOUCHED or state[i] == ABOVE:
+            rest = w[r] if uses_bias[i] else w[r] - g[r] + u_free[r]
+            if not abs(rest) <= small * G[r, r]:
+                return False
+        elif impulse[r] != 0.0:
+            return False
+    for k in range(rows.lower.shape[0]):
+        r = 3 * nc + k
+        moved = impulse[r] - w[r] / G[r, r] if G[r, r] > 0.0 else np.inf
+        if not abs(min(max(moved, rows.lower[k]), rows.upper[k]) - impulse[r]) <= small:
+            return False
+    return True
+
+
+@kernel
 def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
     """Fill the impulses that hold the feet, or stop them; return (status code, iterations)."""
     G, g, nc, ns = rows.delassus, rows.g, rows.friction.shape[0], rows.lower.shape[0]
@@ -138,10 +166,12 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
     for k in range(ns):
         row[m + k], target[m + k] = 3 * nc + k, g[3 * nc + k]
     # A x + target = 0 in these rows; interval rows, with bounds, stand behind them
-    A = np.empty((m + ns, m + ns))
-    for a in range(m + ns):
-        for b in range(m + ns):
-            A[a, b] = G[row[a], row[b]]
+    A = G
+    if m + ns < n:
+        A = np.empty((m + ns, m + ns))
+        for a in range(m + ns):
+            for b in range(m + ns):
+                A[a, b] = G[row[a], row[b]]
     # redundant feet share the impulse with least norm; those that constraints contradict: least
     # squares
     order, L, gram, x = np.empty(m, np.int64), np.empty((m, m)), np.zeros((m, m)), np.empty(m)
@@ -189,48 +219,52 @@ def solve_intervals(A, factor, target, x, sets, work):
     L, rank) of A_ff; `sets` are lower, upper and λ, in and out.
     """
     (order, L, rank), (lower, upper, impulse), m, ns = factor, sets, x.shape[0], sets[0].shape[0]
-    # Y = L⁻¹ A_fk in the independent rows: S = A_kk − Yᵀ Y
-    Y, movable, n, code = np.empty((ns, rank)), np.empty(ns, np.int64), 0, CONVERGED
-    S, s, size = (
-        np.empty((ns, ns)),
-        np.empty(ns),
-        CONSISTENCY_TOLERANCE * largest_size(target, m + ns),
-    )
+    # Y = L⁻¹ A_fk in the independent rows, and w_k without λ, for all rows k together
+    Y, movable, n, code = np.empty((rank, ns)), np.empty(ns, np.int64), 0, CONVERGED
+    rest, velocity = np.empty(ns), np.empty(ns)
     for k in range(ns):
-        rest = A[m + k, m + k]
-        for a in range(rank):
-            y = A[m + k, order[a]]
-            for b in range(a):
-                y -= L[a, b] * Y[n, b]
-            Y[n, a] = y / L[a, a]
-            rest -= Y[n, a] ** 2
-        velocity = target[m + k]
-        for a in range(m):
-            velocity += A[m + k, a] * x[a]
-        if rest > LOCKED * A[m + k, m + k]:
-            movable[n], s[n] = k, velocity
+        rest[k], velocity[k] = A[m + k, m + k], target[m + k]
+    for a in range(m):
+        for k in range(ns):
+            velocity[k] += A[a, m + k] * x[a]
+    for a in range(rank):
+        for k in range(ns):
+            Y[a, k] = A[order[a], m + k]
+        for b in range(a):
+            for k in range(ns):
+                Y[a, k] -= L[a, b] * Y[b, k]
+        for k in range(ns):
+            Y[a, k] /= L[a, a]
+            rest[k] -= Y[a, k] ** 2
+    # rows that can move; a locked one has no force, or that of the bound against its velocity
+    size, s = CONSISTENCY_TOLERANCE * largest_size(target, m + ns), np.empty(ns)
+    for k in range(ns):
+        if rest[k] > LOCKED * A[m + k, m + k]:
+            movable[n], s[n] = k, velocity[k]
+            for a in range(rank):
+                Y[a, n] = Y[a, k]
             n += 1
             continue
-        # locked: no force, or the bound that opposes the velocity
         impulse[k] = 0.0
-        if abs(velocity) > size:
-            bound = lower[k] if velocity > 0.0 else upper[k]
+        if abs(velocity[k]) > size:
+            bound = lower[k] if velocity[k] > 0.0 else upper[k]
             if abs(bound) < np.inf:
                 impulse[k] = bound
             else:
                 code = INCONSISTENT
     if n == 0:
         return code, 0
-    guess, low, high = np.empty(n), np.empty(n), np.empty(n)
+    # S = A_kk − Yᵀ Y
+    S, guess, low, high = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n)
     for a in range(n):
         k = movable[a]
         guess[a], low[a], high[a] = impulse[k], lower[k], upper[k]
-        for b in range(a + 1):
+        for b in range(n):
             S[a, b] = A[m + k, m + movable[b]]
-            for c in range(rank):
-                S[a, b] -= Y[a, c] * Y[b, c]
-            S[b, a] = S[a, b]
-    free = Rows(S[:n, :n].copy(), s[:n], np.empty(0), low, high)
+        for c in range(rank):
+            for b in range(n):
+                S[a, b] -= Y[c, a] * Y[c, b]
+    free = Rows(S, s[:n], np.empty(0), low, high)
     found, iterations, _ = solve_cones(free, guess, work, TOLERANCE, LIMITS, 1.0)
     for a in range(n):
         impulse[movable[a]] = guess[a]
@@ -297,15 +331,21 @@ def solve_null_space(data):
         state[i] = initial_state(i, given, gap, closing, memory, law[TOUCH_GAP])
     code, total, rounds, slack = CONVERGED, 0, 0, np.zeros(2)
     w, work, constrained = np.empty(n), cone_work_of(data), has_bilateral(data)
+    fill_velocity_symmetric(rows, impulse, w)
+    as_before = True
+    for i in range(nc):
+        as_before = as_before and state[i] == old[i]
     # solve, then change the set of held feet until nothing sinks or is pulled too much
     for _ in range(3 * nc + 1):
         for i in range(nc):
             uses_bias[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
-        code, iterations = solve_held_rows(
-            rows, u_free, state, uses_bias, impulse, work, constrained
-        )
-        total, rounds = total + iterations, rounds + 1
-        fill_velocity_symmetric(rows, impulse, w)
+        if not (as_before and still_solved(rows, u_free, state, uses_bias, impulse, w)):
+            code, iterations = solve_held_rows(
+                rows, u_free, state, uses_bias, impulse, work, constrained
+            )
+            total, rounds = total + iterations, rounds + 1
+            fill_velocity_symmetric(rows, impulse, w)
+        as_before = False
         slack[0], slack[1] = 1e-12 * fastest, SLACK * largest_size(impulse, 3 * nc)
         allowed_pull = -1.0 if law[RELEASES] == 0.0 else h * law[RELEASE_FORCE]
         if not update_support(w, state, released, given, allowed_pull, impulse, slack):

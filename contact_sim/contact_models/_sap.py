@@ -110,7 +110,7 @@ def solve_sap(data):
     """Solve the contact problem with compliance and dissipation."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
-    soft, work = fill_rules(data, rows), newton_work_of(data)
+    soft, work = fill_rules(data, rows), newton_work_of(data, False)
     note_softness(data, soft.R, soft.v_hat)
     if soft.form != CONE:
         fill_linearised_guess(rows, soft, vector(data, f.ROW_START), impulse, work)

@@ -23,10 +23,14 @@ import numpy as np
 from contact_sim._validation import LARGEST
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import (
+    WORLD_NUMBERS,
+    WORLDS,
+    arrays_at,
     arrays_of,
     frames,
     front,
     integers,
+    integers_at,
     matrix,
     square,
     stage_on_demand,
@@ -142,7 +146,10 @@ class CompiledLaw:
     """The entries of one law: whole steps, and the answer to one problem."""
 
     advance: Callable[..., None]
-    """(numbers, indices, layout, steps): advance every world by that many steps."""
+    """(address, steps): advance every world by that many steps; return the status of the first.
+
+    The address is that of what `places_of_worlds` returns.
+    """
     answer: Callable[..., None]
     """(numbers, indices, layout): solve the problem in the arrays."""
 
@@ -178,10 +185,11 @@ def on_first_world(numbers: Any, indices: Any, layout: Any, *arguments: Any) -> 
     return run(arrays_of(numbers, indices, layout, 0), *arguments)
 
 
-def advance(numbers: Any, indices: Any, layout: Any, steps: Any) -> None:
+def advance(address: Any, steps: Any) -> Any:
     """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
+    places = integers_at(address, WORLD_NUMBERS)
+    for world in range(places[WORLDS]):
+        data = arrays_at(places, world)
         for _ in range(steps):
             before_step(data)
             if not begin_step(data):
@@ -196,6 +204,7 @@ def advance(numbers: Any, indices: Any, layout: Any, steps: Any) -> None:
                 if apply_impulses(data):
                     break
             integrate(data)
+    return integers(arrays_at(places, 0), f.STATUS)[0]
 
 
 def answer(numbers: Any, indices: Any, layout: Any) -> None:

@@ -220,9 +220,9 @@ def solve_todorov(data):
     note_softness(data, R, v_hat)
     # λ = min over the cones, or over the edges of the pyramids
     elliptic = law[ELLIPTIC] != 0.0
+    work = newton_work_of(data, sees_explicit_damping(data))
     iterations, residual, converged = minimise_linear(
-        rows, v_hat, R, impulse, newton_work_of(data), law[TOLERANCE], int(law[ITERATION_LIMIT]),
-        not elliptic,
+        rows, v_hat, R, impulse, work, law[TOLERANCE], int(law[ITERATION_LIMIT]), not elliptic
     )  # fmt: skip
     # noslip: sweeps over the friction rows with R = 0 and the normal impulses fixed
     if elliptic:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
+from contact_sim.arrays._views import address_of, places_of_worlds
 from contact_sim.contact_models._base import TimeSteppingModel
 from contact_sim.contact_models._impact_sequence import SEQUENTIAL
 from contact_sim.contact_models._stages import DIRECT, READY
@@ -54,6 +55,7 @@ class Linearisation:
         self.sizes = sizes = self.work.sizes
         # a stepper of its own would bind, and so change, the constants of the law
         self._advance = model.compiled.advance
+        self._addresses = places_of_worlds(*self.work.arrays)
         self._places = places = d.places_of(sizes)
         self.layout = d.derivative_layout(places)
         self.numbers = np.zeros((1, length_of(places, False)))
@@ -115,7 +117,7 @@ class Linearisation:
         """Take the step in the arrays and linearise it."""
         work = self.work
         work.command[:], work.control[0] = command, DIRECT
-        self._advance(*work.arrays, 1)
+        self._advance(address_of(self._addresses), 1)
         if work.status[0] != READY:
             raise InvalidInput(
                 'derivatives: the step from here is not finite, or its efforts are not'

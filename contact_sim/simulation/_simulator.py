@@ -216,7 +216,7 @@ class Simulator:
             raise InvalidInput(f'{error}; {effort_form(self.robot)}') from error
         if command.shape != self._command.shape:
             raise InvalidInput(f'effort: shape {command.shape}; {effort_form(self.robot)}')
-        self._command[:] = command  # the step itself refuses efforts that are not finite
+        self._command[...] = command  # the step itself refuses efforts that are not finite
         if external_wrenches is not None:
             self._push(external_wrenches)
         elif self._pushed:

@@ -30,7 +30,7 @@ from contact_sim._validation import (
     real_array,
 )
 from contact_sim.arrays._fields import INDEX_FIELDS, STATE, places_of
-from contact_sim.arrays._views import PERSISTENT_FIELDS
+from contact_sim.arrays._views import PERSISTENT_FIELDS, address_of, places_of_worlds
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.constraints._constraint_rows import constraint_table, with_reference_pose
 from contact_sim.contact_models import as_contact_model
@@ -679,8 +679,10 @@ class Worlds:
             done.result()
 
     def _run_chunk(self, chunk: slice, steps: int) -> None:
-        numbers, indices = self._numbers[chunk], self._indices[chunk]
-        self._compiled(numbers, indices, self._template.layout, steps)
+        places = places_of_worlds(
+            self._numbers[chunk], self._indices[chunk], self._template.layout
+        )
+        self._compiled(address_of(places), steps)
 
     def _chosen(self, worlds: ArrayLike | None) -> NDArray[np.int64]:
         if worlds is None:

@@ -16,8 +16,9 @@ of Δx along these are unknown, the rest of Δx is that of γ − x, and the sys
 
     (diag(1/h) + Eᵀ G E) Eᵀ Δx = diag(1/h) Eᵀ (γ − x) − Eᵀ G (I − E Eᵀ) (γ − x)
 
-is symmetric and positive definite. The forms of a contact, each with its γ, its wᵀ H w and its
-directions e_k, come after the solver:
+is symmetric and positive definite. Where all rows are on one tree of joints, and are more than its
+dofs, the same step is found in joint velocities (step/_tree_newton.py). The forms of a contact,
+each with its γ, its wᵀ H w and its directions e_k, come after the solver:
 
     CONE, PYRAMID      γ = P(R⁻¹ (v̂ − u))
     LAGGED, SIMILAR    springs with regularised friction
@@ -35,11 +36,13 @@ import numpy as np
 
 from contact_sim.solvers._cone_problem import fill_velocity_symmetric
 from contact_sim.solvers._dense import eliminate, fill_product, solve_symmetric
-from contact_sim.solvers._jit import kernel
+from contact_sim.solvers._jit import call_with_arrays, kernel
 
 MIN_STIFFNESS = 1e-30  # h tr(G_ii) up to which a direction counts as without stiffness [-]
 CONE, PYRAMID, LAGGED, SIMILAR = range(4)  # forms of a contact
 GAP, BOUND, STICTION = range(3)  # places of the numbers of a contact in `SoftLaw.contact`
+STIFFEST = 1e6
+"""H G of one row up to which Δx is accurate as a difference, see `TreeSolver` [-]."""
 MAX_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
 EXACT, COARSE = 1e-8, 0.01
@@ -67,6 +70,17 @@ class Directions(NamedTuple):
     softness: Any  # 1/h of each [1/kg]; inf: no stiffness, the vector means nothing
 
 
+class TreeSolver(NamedTuple):
+    """What finds Δx and G Δx from H and γ − x in joint velocities (step/_tree_newton.py).
+
+    The first number of G Δx is not-a-number where it finds none.
+    """
+
+    dofs: int  # of the tree that all rows are on, 0 without one
+    address: int  # of the function, called with `data`
+    data: Any  # addresses of the arrays of the step
+
+
 class NewtonWork(NamedTuple):
     """Scratch of `minimise` for n rows or more.
 
@@ -89,6 +103,8 @@ class NewtonWork(NamedTuple):
     """Components of the directions e_k along the rows of their contacts: this one t1, (n,)."""
     second: Any  # along t2, shape (n,)
     third: Any  # along n, shape (n,)
+    stiffness: Any  # H, a 3x3 block per contact, column 0 in a scalar row [kg], shape (n, 3)
+    tree: Any  # a `TreeSolver`: Δx and G Δx of `defect`, with `trial` as scratch
 
 
 @kernel
@@ -98,7 +114,7 @@ def newton_work(n):
     return NewtonWork(
         vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6],
         vectors[7], vectors[8], np.empty((n, n)), np.empty(n, np.int64), vectors[9], vectors[10],
-        vectors[11],
+        vectors[11], np.empty((n, 3)), TreeSolver(0, 0, (0, 0, 0)),
     )  # fmt: skip
 
 
@@ -139,10 +155,8 @@ def minimise(rows, law, impulse, work, tolerance, max_iterations, accuracy):
         if count == max_iterations:
             break
         # Newton step Δx, and Δu = G Δx
-        of_contacts, m, rest = fill_directions(rows, law, work)
-        if not solve_change(rows, work, of_contacts, m, rest):
+        if not fill_newton_step(rows, law, work):
             break
-        fill_product(rows.delassus, dx, du)
         # acceptance by |Δx|_G ≤ tolerance · |x + Δx|_G: to first order the step is the error of x;
         # |x − γ| is far larger where R is tiny next to G: γ multiplies the rounding of u by R⁻¹
         step = total = 0.0
@@ -200,6 +214,14 @@ def fill_linearised_guess(rows, law, start, impulse, work):
         u[r], direction[r] = start[r], start[r] - rows.g[r]
     fill_impulse(rows, law, u, gamma)
     of_contacts, m, rest = fill_directions(rows, law, work)
+    if uses_tree(rows, work, of_contacts, m):
+        fill_stiffness(rows, work, of_contacts, m)
+        add_stiff_product(rows, work.stiffness, direction, gamma)
+        call_with_arrays(work.tree.address, work.tree.data)
+        if work.velocity_change[0] == work.velocity_change[0]:
+            for r in range(n):
+                impulse[r] = work.change[r]
+        return
     fill_components(work, direction, of_contacts, m, along)
     for k in range(m):
         work.step[k] += along[k] / work.softness[k]
@@ -349,6 +371,66 @@ def add_direction(work, m, r, e, softness):
     change[r + 1] -= along * e2
     change[r + 2] -= along * e3
     return m + 1
+
+
+@kernel
+def fill_newton_step(rows, law, work):
+    """Fill Δx and Δu = G Δx from γ − x; return False if the system is singular."""
+    of_contacts, m, rest = fill_directions(rows, law, work)
+    if uses_tree(rows, work, of_contacts, m):
+        fill_stiffness(rows, work, of_contacts, m)
+        call_with_arrays(work.tree.address, work.tree.data)
+        if work.velocity_change[0] == work.velocity_change[0]:
+            return True
+        of_contacts, m, rest = fill_directions(rows, law, work)
+    if not solve_change(rows, work, of_contacts, m, rest):
+        return False
+    fill_product(rows.delassus, work.change, work.velocity_change)
+    return True
+
+
+@kernel
+def uses_tree(rows, work, of_contacts, m):
+    """Return whether the system is smaller in joint velocities, and as accurate there."""
+    dofs, G = work.tree.dofs, rows.delassus
+    if dofs == 0 or m <= dofs or G.shape[0] < 3:
+        return False
+    for k in range(m):
+        r = work.row[k]
+        size = G[r, r] if k >= of_contacts else G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2]
+        if size > STIFFEST * work.softness[k]:
+            return False
+    return True
+
+
+@kernel
+def fill_stiffness(rows, work, of_contacts, m):
+    """Fill H = Σ h_k e_k e_kᵀ, a 3x3 block per contact, column 0 in a scalar row."""
+    H = work.stiffness
+    for r in range(rows.g.shape[0]):
+        H[r, 0] = H[r, 1] = H[r, 2] = 0.0
+    for k in range(of_contacts):
+        r, h, e1, e2, e3 = (
+            work.row[k], 1.0 / work.softness[k], work.first[k], work.second[k], work.third[k],
+        )  # fmt: skip
+        for a, e in enumerate((e1, e2, e3)):
+            H[r + a, 0] += h * e * e1
+            H[r + a, 1] += h * e * e2
+            H[r + a, 2] += h * e * e3
+    for k in range(of_contacts, m):
+        H[work.row[k], 0] = 1.0 / work.softness[k]
+
+
+@kernel
+def add_stiff_product(rows, H, x, y):
+    """Add H x to y, with the blocks of `fill_stiffness`."""
+    contacts = 3 * rows.friction.shape[0]
+    for r in range(rows.g.shape[0]):
+        b = r - r % 3
+        if r < contacts:
+            y[r] += H[r, 0] * x[b] + H[r, 1] * x[b + 1] + H[r, 2] * x[b + 2]
+        else:
+            y[r] += H[r, 0] * x[r]
 
 
 @kernel

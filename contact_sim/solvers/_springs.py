@@ -17,7 +17,8 @@ from contact_sim.solvers._cone_problem import (
     fill_velocity,
 )
 from contact_sim.solvers._dense import assign, eliminate, fill_product
-from contact_sim.solvers._jit import kernel
+from contact_sim.solvers._jit import call_with_arrays, kernel
+from contact_sim.solvers._soft_newton import STIFFEST
 
 LINEAR, KELVIN_VOIGT, UNCLAMPED, HUNT_CROSSLEY = range(4)
 PIECEWISE, TANH, STRIBECK, ANCHORED = range(4)
@@ -256,7 +257,8 @@ def interval_forces(rows, u, gap, springs, impulse, slope):
 #
 # S has a 3x3 block per contact and one number per scalar row. Where it is zero, in open contacts
 # and in dry friction at full slip, Δλ is the right-hand side; only the other rows are unknowns. A
-# step that does not decrease |λ − h f| enough is halved.
+# step that does not decrease |λ − h f| enough is halved. Where S is symmetric, no contact slides,
+# the step may be found in joint velocities (step/_tree_newton.py).
 #
 # Friction grows with the normal force, which makes I − S G asymmetric, and |λ − h f| may have
 # minima that are no solutions: a contact about to open, whose friction another one feels. Then
@@ -287,6 +289,8 @@ class SpringWork(NamedTuple):
     matrix: Any  # matrix of the system, shape (n, n)
     row: Any  # row of every unknown, integers, shape (n,)
     lagged_force: Any  # lagged normal forces [N] of friction, shape (nc,)
+    stiffness: Any  # −S, shape (n, 3)
+    tree: Any  # a `TreeSolver`: Δx of `step` into `right`, with `line` and `trial` as scratch
 
 
 @kernel
@@ -315,6 +319,12 @@ def newton_step(G, nc, work):
         if slope[r, 0] != 0.0:
             row[m] = r
             m += 1
+    if m > work.tree.dofs > 0 and fill_stiffness(G, nc, work):
+        call_with_arrays(work.tree.address, work.tree.data)
+        if line[0] == line[0]:
+            for r in range(n):
+                step[r] = right[r]
+            return True
     # right-hand side: the rows with S = 0 are known
     for k in range(m):
         right[k], step[row[k]] = step[row[k]], 0.0
@@ -341,6 +351,19 @@ def newton_step(G, nc, work):
     for k in range(m):
         step[row[k]] = right[k]
     return True
+
+
+@kernel
+def fill_stiffness(G, nc, work):
+    """Fill −S; return whether it is symmetric, and as soft as `TreeSolver` needs it."""
+    slope, H, soft = work.slope, work.stiffness, G.shape[0] >= 3
+    for r in range(G.shape[0]):
+        for k in range(3):
+            H[r, k] = -slope[r, k]
+            soft = soft and -slope[r, k] * G[r, r] <= STIFFEST
+    for r in range(0, 3 * nc, 3):
+        soft = soft and H[r, 1] == H[r + 1, 0] and H[r, 2] == 0.0 and H[r + 1, 2] == 0.0
+    return soft
 
 
 @kernel

@@ -23,6 +23,7 @@ from contact_sim.solvers._delassus import EVERYWHERE
 from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import NewtonWork
 from contact_sim.solvers._springs import SpringWork
+from contact_sim.step._tree_newton import tree_solver
 
 ALL_ISLANDS = -1
 """Stands for the rows of all islands."""
@@ -462,13 +463,17 @@ def cone_work_of(data):
 
 
 @kernel
-def newton_work_of(data):
-    """Return the scratch of solvers/_soft_newton.py, in the same arrays."""
+def newton_work_of(data, undamped):
+    """Return the scratch of solvers/_soft_newton.py, in the same arrays.
+
+    `undamped`: G is J M⁻¹ Jᵀ.
+    """
     n, law = integers(data, f.COUNTS)[1], matrix(data, f.LAW_VECTORS)
     work = matrix(data, f.CONE_WORK)
     return NewtonWork(
         work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7], law[2],
         square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE_ROW), law[3], law[4], law[5],
+        front(data, f.NEWTON_MATRIX, n, 3), tree_solver(data, undamped, (2, 3, 4, 5)),
     )  # fmt: skip
 
 
@@ -479,5 +484,6 @@ def spring_work_of(data):
     return SpringWork(
         work[0], work[1], work[2], work[3], work[4], work[5], work[6],
         front(data, f.LAW_VECTORS, n, 3), square(data, f.NEWTON_MATRIX, n),
-        integers(data, f.MODE_ROW), work[7],
+        integers(data, f.MODE_ROW), work[7], front(data, f.NEWTON_MATRIX, n, 3),
+        tree_solver(data, False, (4, 6, 5, 2)),
     )  # fmt: skip

@@ -56,6 +56,7 @@ from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
 from contact_sim.step._bilateral_rows import bilateral_task
 from contact_sim.step._contact_rows import contact_branches, islands_of
 from contact_sim.step._moment_rows import moment_task
+from contact_sim.step._tree_newton import trees_of
 
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
@@ -273,6 +274,9 @@ class Workspace:
             getattr(self, name)[:] = getattr(tree, name)
         self.external_terms[0] = bool(tree.unsupported)
         self.limb[:], self.rooted[0] = limbs_of(tree.dof_parent)
+        (
+            self.tree_begin[:], self.tree_end[:], self.tree_rooted[:], self.tree_parent[:],
+        ) = trees_of(tree.dof_parent)  # fmt: skip
         for k, parent in enumerate(tree.dof_parent):
             self.floats[k] = k in tree.free_flyer_v if parent < 0 else self.floats[parent]
         self.pose[:, [0, 4, 8]] = 1.0

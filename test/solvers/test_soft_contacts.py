@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from contact_sim.solvers._soft_newton import (
+    TreeSolver,
     cone_directions,
     cone_impulse,
     cone_stiffness_along,
@@ -80,6 +81,8 @@ def test_newton_on_springs_solves_the_whole_system_also_where_rows_have_no_slope
         matrix=np.empty((n, n)),
         row=np.empty(n, np.int64),
         lagged_force=np.empty(nc),
+        stiffness=np.empty((n, 3)),
+        tree=TreeSolver(0, 0, (0, 0, 0)),
     )
     work.step[:] = defect
     assert newton_step(G, nc, work)

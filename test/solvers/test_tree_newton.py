@@ -1,0 +1,37 @@
+"""Newton's step in joint velocities: the same as that in rows."""
+
+import numpy as np
+import pytest
+
+import contact_sim
+from contact_sim.step._tree_newton import DOFS, trees_of
+
+
+@pytest.mark.parametrize('model', ['todorov', 'sap', 'compliant'])
+@pytest.mark.parametrize('moving', [False, True])
+def test_a_step_in_joint_velocities_is_that_in_rows(model, moving):
+    robot, used = contact_sim.load_robot('go1'), 0
+    along_tree, in_rows = (contact_sim.Simulator(robot, model) for _ in range(2))
+    in_rows._workspace.tree_end[:] = 0  # no rows are on one tree
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        effort = rng.uniform(-3.0, 3.0, robot.n_joints) if moving else np.zeros(robot.n_joints)
+        in_rows.restore(along_tree.snapshot())
+        found, expected = along_tree.step(effort), in_rows.step(effort)
+        assert in_rows._workspace.tree_task[DOFS] == 0
+        used += along_tree._workspace.tree_task[DOFS] == robot.nv
+        assert found.solver.status == expected.solver.status
+        assert found.v == pytest.approx(expected.v, abs=1e-9)
+        impulse = expected.record.impulse
+        assert found.record.impulse == pytest.approx(impulse, abs=1e-8 * abs(impulse).max())
+    assert used > 30
+
+
+def test_trees_are_known_by_their_first_and_last_dofs():
+    # a trunk of six dofs with two limbs, a chain, and two trees whose dofs alternate
+    parent = np.array([-1, 0, 1, 2, 3, 4, 5, 6, 5, -1, 9, -1, -1, 11, 12])
+    first, end, rooted, within = trees_of(parent)
+    assert first.tolist() == 9 * [0] + [9, 9, 11, 12, 11, 12]
+    assert end.tolist() == 9 * [9] + [11, 11, 0, 0, 0, 0]
+    assert rooted.tolist() == 9 * [9] + 6 * [0]
+    assert within[:11].tolist() == [-1, 0, 1, 2, 3, 4, 5, 6, 5, -1, 0]
