@@ -47,6 +47,7 @@ LARGEST_TUPLE = 10_000_000
 """Most items of a list."""
 LARGEST_COUNT = 10_000_000
 """Most steps of one call: hours on a wall clock."""
+FLOAT64 = np.dtype(np.float64)
 REAL = 'fiub'
 """Kinds of NumPy types that are real numbers."""
 
@@ -63,7 +64,7 @@ def refused(name: str, value: object, reason: str) -> InvalidInput:
 
 def real_array(name: str, value: object) -> Array:
     """Return an array of floats, the same object if `value` is one already."""
-    if type(value) is np.ndarray and value.dtype == np.float64:
+    if type(value) is np.ndarray and value.dtype is FLOAT64:
         return value
     try:
         if hasattr(value, '__len__') and len(value) > LARGEST_ARRAY:

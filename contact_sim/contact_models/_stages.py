@@ -145,7 +145,7 @@ CONTACTS, ROWS, ISLAND = range(3)
 class CompiledLaw:
     """The entries of one law: whole steps, and the answer to one problem."""
 
-    advance: Callable[..., None]
+    advance: Callable[[int, int], int]
     """(address, steps): advance every world by that many steps; return the status of the first.
 
     The address is that of what `places_of_worlds` returns.
