@@ -220,14 +220,31 @@ def fill_response(data, linear):
         seen = front(linear, d.D_UNDAMPED, nv, m + n)
         fill_undamped_columns(data, linear, h, X, seen)
     solve_columns(matrix(data, f.FACTOR), tree_of(data), X)
-    Y = front(linear, d.D_RESPONSE, n, m + n)
+    Y, dofs = front(linear, d.D_RESPONSE, n, m + n), np.empty(nv, np.int64)
     for a in range(n):
-        Y[a, :] = 0.0
+        count = 0
         for k in range(nv):
-            factor = rows[a, k]
-            if factor != 0.0:
-                for c in range(m + n):
-                    Y[a, c] += factor * seen[k, c]
+            if rows[a, k] != 0.0:
+                dofs[count] = k
+                count += 1
+        fill_sum(rows, a, dofs[:count], seen, Y)
+
+
+@kernel
+def fill_sum(rows, a, dofs, X, out):
+    """Fill row a of `out` with Σ_k rows[a, k] X[k] over the dofs k, three at a time."""
+    count, m = dofs.shape[0], X.shape[1]
+    out[a, :] = 0.0
+    for i in range(0, count - count % 3, 3):
+        p, q, r = dofs[i], dofs[i + 1], dofs[i + 2]
+        x, y, z = rows[a, p], rows[a, q], rows[a, r]
+        for c in range(m):
+            out[a, c] += x * X[p, c] + y * X[q, c] + z * X[r, c]
+    for i in range(count - count % 3, count):
+        p = dofs[i]
+        x = rows[a, p]
+        for c in range(m):
+            out[a, c] += x * X[p, c]
 
 
 @kernel

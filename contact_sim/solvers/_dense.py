@@ -117,6 +117,25 @@ def eliminate(A, b, m):
 
 
 @kernel
+def subtract_rows(A, i, first, end, B):
+    """Subtract Σ_k A[i, k] B[k] from row i of B, k from `first` to before `end`, not i."""
+    # four rows at a time: row i is read and written once for them
+    k, m = first, B.shape[1]
+    while k + 3 < end:
+        a, b, c, d = A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+            for j in range(m):
+                B[i, j] -= a * B[k, j] + b * B[k + 1, j] + c * B[k + 2, j] + d * B[k + 3, j]
+        k += 4
+    while k < end:
+        a = A[i, k]
+        if a != 0.0:
+            for j in range(m):
+                B[i, j] -= a * B[k, j]
+        k += 1
+
+
+@kernel
 def eliminate_right_sides(A, B, least=0.0):
     """Overwrite `B` (n, m) with A⁻¹ B, and `A` (n, n); return the size of the smallest pivot.
 
@@ -124,6 +143,7 @@ def eliminate_right_sides(A, B, least=0.0):
     """
     n, m = B.shape
     smallest = np.inf
+    # P A = L U, L of unit diagonal below that of U; rows of B are swapped along
     for k in range(n):
         # row of the largest entry in column k
         pivot = k
@@ -135,28 +155,24 @@ def eliminate_right_sides(A, B, least=0.0):
             return 0.0
         smallest = min(smallest, size)
         if pivot != k:
-            for j in range(k, n):
+            for j in range(n):
                 A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
             for j in range(m):
                 B[k, j], B[pivot, j] = B[pivot, j], B[k, j]
-        # forward elimination
         for i in range(k + 1, n):
             factor = A[i, k] / A[k, k]
+            A[i, k] = factor
             if factor != 0.0:
                 for j in range(k + 1, n):
                     A[i, j] -= factor * A[k, j]
-                for j in range(m):
-                    B[i, j] -= factor * B[k, j]
-    # back substitution
-    for k in range(n - 1, -1, -1):
-        scale = 1.0 / A[k, k]
+    # L⁻¹ B, then U⁻¹ of that
+    for i in range(1, n):
+        subtract_rows(A, i, 0, i, B)
+    for i in range(n - 1, -1, -1):
+        subtract_rows(A, i, i + 1, n, B)
+        scale = 1.0 / A[i, i]
         for j in range(m):
-            B[k, j] *= scale
-        for i in range(k):
-            factor = A[i, k]
-            if factor != 0.0:
-                for j in range(m):
-                    B[i, j] -= factor * B[k, j]
+            B[i, j] *= scale
     return smallest
 
 

@@ -158,7 +158,7 @@ def test_reset_switch_and_lift_off_forget_the_anchor():
 
 
 @pytest.mark.parametrize('integration', ['implicit', 'explicit'])
-def test_the_explicit_problem_gives_the_same_bits(integration, tmp_path):
+def test_the_problem_alone_gives_the_same_impulses(integration, tmp_path):
     model = Compliant(
         friction_law='anchored', stiffness=1e6, dissipation=1.0, integration=integration
     )
@@ -172,7 +172,10 @@ def test_the_explicit_problem_gives_the_same_bits(integration, tmp_path):
         report.problem.save(path)
         problem = ContactProblem.load(path)
         solution = model.solve(problem, guess[rows])
-        assert solution.impulse.tobytes() == report.record.impulse[rows].tobytes()
+        stepped = report.record.impulse[rows]
+        # a step finds implicit springs in joint velocities, the problem alone in rows
+        most = 1e-11 * np.abs(stepped).max() if integration == 'implicit' else 0.0
+        assert np.abs(solution.impulse - stepped).max() <= most
     assert np.abs(problem.memory).max() > 0.0
 
 
