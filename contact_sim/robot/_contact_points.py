@@ -18,6 +18,7 @@ from contact_sim._types import Array
 from contact_sim._validation import as_tuple, check_unique, real_array, real_number
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, one_line, shown
 from contact_sim.robot._coordinates import find_frame, frozen, neutral_configuration
+from contact_sim.robot._trees import data_of
 from contact_sim.robot._urdf import (
     child_of,
     link_geometry,
@@ -407,7 +408,7 @@ def _kept(model: pin.Model, frame: str, corners: Array, place: str) -> list[int]
     """Return at most MOST corners (n, 3): the rim of the sole first, then those farthest out."""
     if len(corners) <= MOST:
         return list(range(len(corners)))
-    data = model.createData()
+    data = data_of(model)
     pin.forwardKinematics(model, data, neutral_configuration(model))
     joint = find_frame(model, frame).parentJoint
     down = data.oMi[joint].rotation.T @ [0.0, 0.0, -1.0]

@@ -20,6 +20,7 @@ from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName,
 from contact_sim.robot._constraints import ClosedLoops, Constraint
 from contact_sim.robot._contact_points import ContactPoint, feet_of
 from contact_sim.robot._coordinates import PositionLimit, neutral_configuration, unit_parts
+from contact_sim.robot._trees import data_of
 from contact_sim.robot._urdf import JointValues
 
 # -------------------------------------------------------------------------------------------- legs
@@ -55,7 +56,7 @@ class Leg:
 
 def legs_of(model: pin.Model, points: Sequence[ContactPoint], q: Array) -> tuple[Leg, ...]:
     """Return the legs of a robot whose trunk is upright at `q` (nq,); () where a foot has none."""
-    data = model.createData()
+    data = data_of(model)
     pin.computeJointJacobians(model, data, q)
     feet = feet_of(points)
     chains = [list(model.supports[model.getJointId(foot.joint)])[1:] for foot in feet]
@@ -149,7 +150,7 @@ def lowest_heights(model: pin.Model, contact_points: Sequence[ContactPoint], q: 
     """Return the height of the lowest point of each contact sphere at `q` [m], shape (nc,)."""
     if not contact_points:
         return np.zeros(0)
-    data = model.createData()
+    data = data_of(model)
     pin.forwardKinematics(model, data, q)
     joints = {point.joint for point in contact_points}
     place = {name: data.oMi[model.getJointId(name)] for name in joints}
@@ -209,7 +210,7 @@ class LegReach:
     """The places to which a leg reaches; in the pose `neutral` (nq,) the trunk is upright."""
 
     def __init__(self, model: pin.Model, neutral: Array, leg: Leg, ranges: Ranges) -> None:
-        self._model, self._leg, self._data = model, leg, model.createData()
+        self._model, self._leg, self._data = model, leg, data_of(model)
         self._dofs = np.array([model.joints[j].idx_v for j in leg.joints])
         pin.computeJointJacobians(model, self._data, neutral)
         places = [self._data.oMi[j].translation.copy() for j in leg.bending]
@@ -498,7 +499,7 @@ class _Search:
         ranges: Ranges,
     ) -> None:
         self._model, self._points, self._neutral, self._legs = model, points, neutral, legs
-        self._data = model.createData()
+        self._data = data_of(model)
         self._hips = {leg.foot: LegReach(model, neutral, leg, ranges) for leg in legs}
 
     def pose(self, stretch: float) -> Array | None:
