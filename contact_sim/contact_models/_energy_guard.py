@@ -83,7 +83,7 @@ def bisect(guard, creates):
 @kernel
 def contact_work(data, island):
     """Return ½ λᵀ(u⁻ + u⁺) over the rows of the contacts of an island [J]; rounding is zero."""
-    impulse, nc = vector(data, f.IMPULSE), vector(data, f.ACTIVE).shape[0]
+    impulse, moments = vector(data, f.IMPULSE), vector(data, f.TORSIONAL_FRICTION).shape[0]
     before, after = vector(data, f.U_START), vector(data, f.U_NEXT)
     work = size = 0.0
     i = first_contact(data, island)
@@ -92,13 +92,10 @@ def contact_work(data, island):
             work += 0.5 * impulse[r] * (before[r] + after[r])
             size += abs(impulse[r]) * abs(before[r])
         i = next_contact(data, i)
-    moments, with_moments = (
-        3 * nc + first_moment(data),
-        vector(data, f.TORSIONAL_FRICTION).shape[0],
-    )
+    first = 3 * vector(data, f.ACTIVE).shape[0] + first_moment(data)
     i = first_contact(data, island)
-    while i != NONE and i < with_moments:
-        for r in range(moments + 3 * i, moments + 3 * i + 3):
+    while i != NONE and i < moments:
+        for r in range(first + 3 * i, first + 3 * i + 3):
             work += 0.5 * impulse[r] * (before[r] + after[r])
             size += abs(impulse[r]) * abs(before[r])
         i = next_contact(data, i)

@@ -173,14 +173,16 @@ def contact_points_at(
 def check_contact_points(model: pin.Model, points: Sequence[ContactPoint]) -> None:
     """Check that contact points have names of their own, and frames and joints of the model."""
     check_unique('contact point', [point.name for point in points])
-    known = list(model.names)[1:]
+    known = dict.fromkeys(list(model.names)[1:])
+    carriers: dict[str, list[str]] = {}
+    for frame in model.frames:
+        carriers.setdefault(frame.name, []).append(model.names[frame.parentJoint])
     for point in points:
         if point.joint not in known:
             raise UnknownName(f'joint of contact point {point.name!r}:', point.joint, known)
-        if not model.existFrame(point.frame):
-            frames = [frame.name for frame in model.frames]
-            raise UnknownName(f'frame of contact point {point.name!r}:', point.frame, frames)
-        joints = [model.names[f.parentJoint] for f in model.frames if f.name == point.frame]
+        if point.frame not in carriers:
+            raise UnknownName(f'frame of contact point {point.name!r}:', point.frame, carriers)
+        joints = carriers[point.frame]
         if point.joint not in joints:
             raise InvalidInput(
                 f'contact point {point.name!r}: frame {point.frame!r} moves with joint '

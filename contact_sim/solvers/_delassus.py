@@ -207,7 +207,8 @@ def solve_transposed(L, tree, x):
 @kernel
 def solve_factor(L, tree, x):
     """Overwrite `x` (nv,) with the solution of D L y = x."""
-    parent, rooted, trunk = tree[0], tree[2], trunk_of(tree)
+    parent, limb, rooted, trunk = tree[0], tree[1], tree[2], trunk_of(tree)
+    first = trunk
     # the trunk; then limbs, from the trunk to their ends
     if trunk:
         for i in range(TRUNK_DOFS):
@@ -218,6 +219,13 @@ def solve_factor(L, tree, x):
     for i in range(trunk, L.shape[0]):
         y = x[i] * L[i, i]
         j = parent[i]
+        if j != i - 1:
+            first = i  # a run begins
+        elif i - limb[i] > FAR:
+            row = L[i]
+            for m in range(i - 1, first - 1, -1):
+                y -= row[m] * x[m]
+            j = parent[first]
         while j >= trunk:
             y -= L[i, j] * x[j]
             j = parent[j]
