@@ -146,11 +146,16 @@ def has_floating_base(model: pin.Model) -> bool:
     return bool(model.njoints > ROOT and model.joints[ROOT].shortname() == 'JointModelFreeFlyer')
 
 
-def lowest_heights(model: pin.Model, contact_points: Sequence[ContactPoint], q: Array) -> Array:
+def lowest_heights(
+    model: pin.Model,
+    contact_points: Sequence[ContactPoint],
+    q: Array,
+    data: pin.Data | None = None,
+) -> Array:
     """Return the height of the lowest point of each contact sphere at `q` [m], shape (nc,)."""
     if not contact_points:
         return np.zeros(0)
-    data = data_of(model)
+    data = data_of(model) if data is None else data
     pin.forwardKinematics(model, data, q)
     joints = {point.joint for point in contact_points}
     place = {name: data.oMi[model.getJointId(name)] for name in joints}
@@ -173,8 +178,9 @@ def placed_on_ground(model: pin.Model, contact_points: Sequence[ContactPoint], q
         return placed
     world_to_root = model.jointPlacements[ROOT]  # a name of its own: rotation is a view of it
     up = world_to_root.rotation[2].copy()
+    data = data_of(model)
     for _ in range(2):  # the second pass removes the rounding of the first
-        placed[:3] -= up * lowest_heights(model, carried, placed).min()
+        placed[:3] -= up * lowest_heights(model, carried, placed, data).min()
     return placed
 
 
