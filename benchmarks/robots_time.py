@@ -5,7 +5,7 @@
 
 Joined robots go1 stand under joint PD, evaluated in every step. Calls of all numbers alternate;
 `linear` is the time per robot over that of one alone, the median over calls. With `--touching` all
-links may touch each other, within a robot and between robots; none do.
+links may touch each other, within a robot and between robots; none do. Times are CPU times.
 
 With `--chains` floating chains of these numbers of links, all even, hang from their ends, which
 stand on the ground. Beside them the same chains in MuJoCo, with dense and with sparse matrices.
@@ -63,9 +63,9 @@ def measure(model: str, numbers: list[int], blocks: int, touching: bool) -> list
     times: dict[int, list[float]] = {n: [] for n in numbers}
     for _ in range(blocks):
         for n, (worlds, command) in started.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             worlds.follow(command, STEPS // n)
-            times[n].append(1e6 * (time.perf_counter() - begin) / (STEPS // n) / n)
+            times[n].append(1e6 * (time.process_time() - begin) / (STEPS // n) / n)
     one = statistics.median(times[numbers[0]])
     return [
         {'model': model, 'robots': n, 'us': statistics.median(row), 'least': min(row),
@@ -162,9 +162,9 @@ def measure_chains(links: list[int], blocks: int, engine: str) -> list[dict[str,
     for _ in range(blocks):
         for n, advance in started.items():
             steps = max(4000 // n, 10)
-            begin = time.perf_counter()
+            begin = time.process_time()
             advance(steps)
-            times[n].append(1e6 * (time.perf_counter() - begin) / steps)
+            times[n].append(1e6 * (time.process_time() - begin) / steps)
     return [
         {'engine': engine, 'links': n, 'us': statistics.median(row), 'least': min(row),
          'per_link': statistics.median(row) / n}
