@@ -62,6 +62,7 @@ from contact_sim.replay._format import versions
 from contact_sim.robot._actuators import JointCommand
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import standing_on
@@ -300,7 +301,7 @@ def start_of(
 def _lowest_gap(robot: RobotModel, ground: Terrain, q: Array) -> float:
     """Return the distance of the lowest contact point from the ground [m]."""
     model = robot.pinocchio_model
-    data = model.createData()
+    data = data_of(model)
     pin.forwardKinematics(model, data, q)
     points = robot.contact_points
     centres = [data.oMi[model.getJointId(point.joint)].act(point.offset) for point in points]

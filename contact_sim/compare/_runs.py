@@ -22,6 +22,7 @@ from contact_sim.contact_models._base import ContactModel
 from contact_sim.contact_models.guarantees import LAWS
 from contact_sim.errors import ContactSimError, NonFiniteState, one_line
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import FALLEN
@@ -191,7 +192,7 @@ class Log:
     def __init__(self, sim: Simulator, scenario: Scenario) -> None:
         self._sim, self._scenario = sim, scenario
         self._model = sim.robot.pinocchio_model
-        self._data = self._model.createData()
+        self._data = data_of(self._model)
         self._start = self._centre(sim.q, sim.v)[0]
         self._standing = self._height(sim.standing_configuration())
         self._laws = dict.fromkeys(LAWS, 0.0)

@@ -27,6 +27,7 @@ from contact_sim.control._trot import Trot
 from contact_sim.errors import InvalidInput, known_name
 from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.simulation._simulator import Simulator
 
 Controller = Callable[[float, Array, Array], Array]
@@ -162,7 +163,7 @@ def locked(robot: RobotModel, q: Array) -> RobotModel:
     """Return the robot as one rigid body with its feet, all joints locked at q (nq,)."""
     model = robot.pinocchio_model
     body = pin.buildReducedModel(model, list(range(2, model.njoints)), q)
-    data = model.createData()
+    data = data_of(model)
     base = q.copy()
     base[:7] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
     pin.forwardKinematics(model, data, base)

@@ -39,6 +39,7 @@ from contact_sim.robot._constraints import (
 )
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.solvers._jit import kernel
 
 POINT, FRAME, JOINTS, FUNCTION = range(4)
@@ -131,7 +132,7 @@ def constraint_table(
 def with_reference_pose(robot: RobotModel, constraint: Constraint, q: Array) -> Constraint:
     """Return the constraint with a reference pose: its own, or that of the robot at q (nq,)."""
     if isinstance(constraint, PointAnchor | FrameAnchor) and constraint.at is None:
-        frame, data = _frame(robot, constraint.frame), robot.pinocchio_model.createData()
+        frame, data = _frame(robot, constraint.frame), data_of(robot.pinocchio_model)
         pin.forwardKinematics(robot.pinocchio_model, data, q)
         placement = data.oMi[frame.parentJoint] * frame.placement
         if isinstance(constraint, FrameAnchor):

@@ -10,7 +10,13 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, stage_on_demand, vector
 from contact_sim.solvers._cone_problem import FREE
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._contact_rows import contact_branches, first_moment
+from contact_sim.step._contact_rows import (
+    NONE,
+    contact_branches,
+    first_contact,
+    first_moment,
+    next_contact,
+)
 
 NO_RESTITUTION = 2  # an option of a law
 SEQUENCE_STATUS = 4
@@ -77,18 +83,20 @@ def bisect(guard, creates):
 @kernel
 def contact_work(data, island):
     """Return ½ λᵀ(u⁻ + u⁺) over the rows of the contacts of an island [J]; rounding is zero."""
-    impulse, of_contact = vector(data, f.IMPULSE), integers(data, f.CONTACT_ISLAND)
+    impulse, moments = vector(data, f.IMPULSE), vector(data, f.TORSIONAL_FRICTION).shape[0]
     before, after = vector(data, f.U_START), vector(data, f.U_NEXT)
     work = size = 0.0
-    for i in range(contact_branches(data)[3]):
-        if of_contact[i] == island:
-            for r in range(3 * i, 3 * i + 3):
-                work += 0.5 * impulse[r] * (before[r] + after[r])
-                size += abs(impulse[r]) * abs(before[r])
-    moments = 3 * of_contact.shape[0] + first_moment(data)
-    for k in range(3 * vector(data, f.TORSIONAL_FRICTION).shape[0]):
-        if of_contact[k // 3] == island:
-            r = moments + k
+    i = first_contact(data, island)
+    while i != NONE:
+        for r in range(3 * i, 3 * i + 3):
             work += 0.5 * impulse[r] * (before[r] + after[r])
             size += abs(impulse[r]) * abs(before[r])
+        i = next_contact(data, i)
+    first = 3 * vector(data, f.ACTIVE).shape[0] + first_moment(data)
+    i = first_contact(data, island)
+    while i != NONE and i < moments:
+        for r in range(first + 3 * i, first + 3 * i + 3):
+            work += 0.5 * impulse[r] * (before[r] + after[r])
+            size += abs(impulse[r]) * abs(before[r])
+        i = next_contact(data, i)
     return work if work > 1e-12 * size else 0.0

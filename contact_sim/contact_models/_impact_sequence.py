@@ -48,6 +48,7 @@ from contact_sim.step._contact_rows import (
     gap_bias,
     interval_branches,
     row_velocities,
+    rows_on,
 )
 
 SIMULTANEOUS, SEQUENTIAL = 'simultaneous', 'sequential'
@@ -122,10 +123,9 @@ def sequence_rows(data, island):
     for k in range(locked.shape[0]):
         if is_bilateral(lower, upper, k):
             locked[k] = 1.0
-    chosen = integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND), island
     na, n = collect_rows(
         vector(data, f.ACTIVE), locked, contact_branches(data), integers(data, f.INTERVAL_DOF),
-        chosen, integers(data, f.ROW_OF), integers(data, f.ROW_LEAF),
+        rows_on(data, island), integers(data, f.ROW_OF), integers(data, f.ROW_LEAF),
     )  # fmt: skip
     counts[CONTACTS], counts[ROWS], counts[ISLAND] = na, n, island
     fill_delassus(data, n, False)

@@ -14,14 +14,20 @@ from contact_sim.dynamics._integration import fill_base_twist, fill_next_momentu
 from contact_sim.dynamics._vectors import add, put, quaternion_axes, rotated, sub, vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import has_bilateral
-from contact_sim.step._contact_rows import contact_branches
+from contact_sim.step._contact_rows import (
+    NONE,
+    contact_branches,
+    first_contact,
+    island_of,
+    next_contact,
+)
 
 
 @stage_on_demand
 def record_momentum(data):
     """Fill the momentum and the motion of the centre of mass of each free base, up to q⁺."""
     flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
-    carried = matrix(data, f.CARRIED)
+    carried, end = matrix(data, f.CARRIED), integers(data, f.FLYER_END)
     motion = (
         vector(data, f.V_START), vector(data, f.V_NEXT), vector(data, f.TRANSPORT),
         vector(data, f.DISPLACEMENT),
@@ -33,8 +39,8 @@ def record_momentum(data):
         i = flyers[k]
         if dof_parent[i] < 0:
             fill_next_momentum(
-                matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), columns, i, motion, forces,
-                vector(data, f.TIME_STEP)[0], is_in_flight(data, i), carried[k],
+                matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), columns, (i, end[k]),
+                motion, forces, vector(data, f.TIME_STEP)[0], is_in_flight(data, i), carried[k],
             )  # fmt: skip
             # the projection onto h(q) = 0 will move the base: the centre of mass from the origin
             if has_bilateral(data):
@@ -48,7 +54,7 @@ def apply_momentum(data):
     """Fill the velocities of the bases at q⁺, move those in flight; return True if any moved."""
     flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
     q_index, q = integers(data, f.FREE_FLYER_Q), vector(data, f.Q)
-    carried, moved = matrix(data, f.CARRIED), False
+    carried, moved, end = matrix(data, f.CARRIED), False, integers(data, f.FLYER_END)
     for k in range(flyers.shape[0]):
         if dof_parent[flyers[k]] < 0:
             flying = is_in_flight(data, flyers[k])
@@ -56,7 +62,7 @@ def apply_momentum(data):
                 put(carried[k], 6, sub(vec(carried[k], 6), vec(q, q_index[k])))
             shift = fill_base_twist(
                 matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
-                flyers[k], carried[k], flying, vector(data, f.V),
+                (flyers[k], end[k]), carried[k], flying, vector(data, f.V),
             )  # fmt: skip
             x, y, z = quaternion_axes(q, q_index[k] + 3)
             put(q, q_index[k], add(vec(q, q_index[k]), rotated(x, y, z, shift)))
@@ -67,9 +73,10 @@ def apply_momentum(data):
 @kernel
 def is_in_flight(data, base):
     """Return True if no contact of the robot on the base at this dof took part in the problem."""
-    active, (leaf_dof, feature, pairs, last) = vector(data, f.ACTIVE), contact_branches(data)
+    active, (leaf_dof, feature, pairs, _) = vector(data, f.ACTIVE), contact_branches(data)
     dof_parent = integers(data, f.DOF_PARENT)
-    for i in range(last):
+    i = first_contact(data, island_of(data, base))
+    while i != NONE:
         if active[i] > 0.0 and i < leaf_dof.shape[0]:
             if is_on_tree(base, leaf_dof[i], dof_parent):
                 return False
@@ -77,6 +84,7 @@ def is_in_flight(data, base):
             first, second, _ = two_branches(pairs, feature[i])
             if is_on_tree(base, first, dof_parent) or is_on_tree(base, second, dof_parent):
                 return False
+        i = next_contact(data, i)
     return True
 
 

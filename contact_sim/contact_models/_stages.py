@@ -105,8 +105,10 @@ from contact_sim.step._contact_rows import (
     interval_branches,
     limit_bias,
     limit_in_reach,
+    list_islands,
     predicted_gap,
     row_velocities,
+    rows_on,
     select_active,
     status_with_degenerate,
     tree_of,
@@ -418,6 +420,7 @@ def contact_rows(data):
     waits, outcome = integers(data, f.ISLAND_WAITS), matrix(data, f.ISLAND_SOLVER)
     if waits.shape[0] > 1:
         merge_islands(data)
+        list_islands(data)
     integers(data, f.COUNTS)[ROWS] = 0
     for i in range(waits.shape[0]):
         waits[i] = 1
@@ -548,11 +551,10 @@ def gather_active(data, island):
     """Fill the contact problem of an island, or ALL, but for G; return its number of rows."""
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
     active, counts = vector(data, f.ACTIVE), integers(data, f.COUNTS)
-    chosen = integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND), island
     # numbers of the active rows of the island
     na, n = collect_rows(
         active, vector(data, f.INTERVAL_ACTIVE), contact_branches(data),
-        integers(data, f.INTERVAL_DOF), chosen, row_of, row_leaf,
+        integers(data, f.INTERVAL_DOF), rows_on(data, island), row_of, row_leaf,
     )  # fmt: skip
     counts[CONTACTS], counts[ROWS], counts[ISLAND] = na, n, max(island, 0)
     # what belongs to the rows

@@ -65,6 +65,7 @@ from contact_sim.robot._standing_pose import (
     polygon_centre,
     polygon_margin,
 )
+from contact_sim.robot._trees import data_of
 from contact_sim.solvers._dense import (
     cholesky,
     cholesky_solve,
@@ -106,7 +107,7 @@ def places_of(
 ) -> Array:
     """Return where the lowest points of contact spheres are at q (nq,) [m], shape (n, 3)."""
     model = robot.pinocchio_model
-    data = model.createData()
+    data = data_of(model)
     pin.forwardKinematics(model, data, q)
     centres = [data.oMi[model.getJointId(p.joint)].act(p.offset) for p in points]
     lowest: Array = np.array(centres) - np.outer([p.radius for p in points], [0.0, 0.0, 1.0])
@@ -151,7 +152,7 @@ def cannot_balance(robot: RobotModel, pose: str = STANDING) -> str:
         free = robot.loops.free_motions(q, robot.joint_velocity_index, passive_springs(robot))
         if free is None:
             return 'closed loops hold some of its driven joints'
-        M = symmetric(pin.crba(robot.pinocchio_model, robot.pinocchio_model.createData(), q))
+        M = symmetric(pin.crba(robot.pinocchio_model, data_of(robot.pinocchio_model), q))
         heaviest = np.einsum('ik,ij,jk->k', free, M, free).max(initial=0.0)
         if heaviest > LIGHT * M[3:6, 3:6].diagonal().min():
             return 'joints in closed loops do not follow the driven joints'

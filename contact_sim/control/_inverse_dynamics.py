@@ -35,6 +35,7 @@ from contact_sim.errors import InvalidInput, SingularLegs, of_type, one_line, sh
 from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._coordinates import moving_dofs
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.solvers._dense import eliminate_right_sides, solve_qp
 from contact_sim.solvers._jit import kernel
 
@@ -154,7 +155,7 @@ class LeggedDynamics:
             self.upper_inertia = self.lower_inertia.T
         else:
             self._spheres = np.array([[*point.offset, point.radius] for point in points])
-            self._data = data = model.createData()
+            self._data = data = data_of(model)
             # views of Pinocchio's memory, fetched once: they follow every later call
             self._views = [
                 part for j in joints for part in (*data.oMi[j].rotation.T, data.oMi[j].translation)

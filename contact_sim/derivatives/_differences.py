@@ -31,6 +31,7 @@ from contact_sim.contact_models._stages import (
 )
 from contact_sim.contact_models._todorov import sees_explicit_damping, undamp_contacts
 from contact_sim.errors import InvalidInput
+from contact_sim.robot._trees import data_of
 from contact_sim.solvers._jit import entry
 from contact_sim.step._contact_rows import unbiased_rows_of
 from contact_sim.step._workspace import Workspace
@@ -236,7 +237,7 @@ def given_fields(
 
 def wrench_slope(model: Any, q: Array, pushes: list[tuple[int, Array]]) -> Array:
     """Return ∂τ/∂q of wrenches in world axes at the origins of frames, (nv, nv)."""
-    data = model.createData()
+    data = data_of(model)
 
     aligned = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 

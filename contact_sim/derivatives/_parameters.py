@@ -31,6 +31,7 @@ from contact_sim.contact_models._stages import fill_delassus, gather_problem
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._compiled import map_result
 from contact_sim.derivatives._differences import Differences, difference
+from contact_sim.robot._trees import data_of
 from contact_sim.solvers import _springs as springs
 from contact_sim.solvers._jit import entry
 from contact_sim.solvers._soft_newton import fill_impulse, linear_law
@@ -313,7 +314,7 @@ def of_time_step(arrays: Any, result: Any) -> Columns:
 def of_gravity(arrays: Any, result: Any) -> Columns:
     """Columns of the gravity vector: −h ∂nle/∂g."""
     columns, model = empty(result, 3), arrays.work.model
-    data, before = model.createData(), model.gravity.linear.copy()
+    data, before = data_of(model), model.gravity.linear.copy()
     try:
         for k in range(3):
             model.gravity.linear = np.eye(3)[k]
@@ -331,7 +332,7 @@ def of_inertial(arrays: Any, result: Any) -> Columns:
     try:
         model.gravity.linear = step.gravity
         Y = pin.computeJointTorqueRegressor(
-            model, model.createData(), step.q_start, step.v_start, step.acceleration
+            model, data_of(model), step.q_start, step.v_start, step.acceleration
         )
     finally:
         model.gravity.linear = before

@@ -24,6 +24,7 @@ from contact_sim.robot._constraints import (
     PointAnchor,
 )
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.sensors._robot_view import Report
 from contact_sim.sensors._sensor import Frames, sensor_frame
 from contact_sim.simulation._report import ContactReport, PairReport, StepReport
@@ -201,7 +202,7 @@ class SupportShapes:
 
     def __init__(self, robot: RobotModel, terrain: Terrain) -> None:
         self._model, self._terrain = robot.pinocchio_model, terrain
-        self._data, self._plane = self._model.createData(), one_plane(terrain)
+        self._data, self._plane = data_of(self._model), one_plane(terrain)
 
     def of(self, report: Report) -> SupportShape:
         """Return the support at the end of a step."""

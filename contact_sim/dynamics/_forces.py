@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.dynamics._vectors import add, cross, dot, put, rotated, sub, vec
-from contact_sim.solvers._delassus import solve
+from contact_sim.solvers._delassus import FAR, solve
 from contact_sim.solvers._jit import kernel
 
 # Generalized forces of joint efforts and external wrenches.
@@ -150,8 +150,16 @@ def implicit_inertia(M, dof_parent, damping, h, share, inertia, factor):
 
     Entries between branches stay. `share` is that of todorov in its form of 2014 [-].
     """
+    first = 0
     for k in range(damping.shape[0]):
         j = k
+        # the run of dofs to k, where it is long; then the rest of the branch
+        if dof_parent[k] != k - 1:
+            first = k
+        elif k - first > FAR:
+            for m in range(np.uint64(first), np.uint64(k + 1)):
+                inertia[k, m] = factor[k, m] = M[k, m]
+            j = dof_parent[first]
         while j >= 0:
             inertia[k, j] = factor[k, j] = M[k, j]
             j = dof_parent[j]

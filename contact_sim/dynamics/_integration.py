@@ -165,15 +165,17 @@ def rotation_gains(angle):
 
 
 @kernel
-def fill_next_momentum(M, armature, columns, i, motion, forces, h, flying, carried):
+def fill_next_momentum(M, armature, columns, dofs, motion, forces, h, flying, carried):
     """Fill the momentum after a step and where it moves the centre of mass; q has not moved.
 
-    The base is a free flyer at dof i, its joint on the world. `motion` is v, v⁺, ω × v_lin (axes
-    of the start) and displacement, `forces` the nonlinear effects and gravity, `columns` those of
-    the start. `flying`: only gravity moves the centre of mass, which is then on a parabola.
+    The base is a free flyer, its joint on the world; `dofs` are its first dof and one past the
+    last of its tree. `motion` is v, v⁺, ω × v_lin (axes of the start) and displacement, `forces`
+    the nonlinear effects and gravity, `columns` those of the start. `flying`: only gravity moves
+    the centre of mass, which is then on a parabola.
     `carried` becomes, in world axes: momentum [N s], angular momentum about the centre of mass of
     the start [N m s], the centre of mass after the step from the base after it [m], (9,).
     """
+    i, end = dofs
     v, v_next, transport, displacement = motion
     nle, gravity = forces
     x, y, z = vec(columns[i], 0), vec(columns[i + 1], 0), vec(columns[i + 2], 0)
@@ -182,7 +184,7 @@ def fill_next_momentum(M, armature, columns, i, motion, forces, h, flying, carri
     # momentum of v⁺ at the start, plus gravity (at the centre of mass) and nonlinear effects: the
     # impulses M (v⁺ − v − h ω × v_lin) + h nle, for any contact law and any damping
     drive = scaled(h, sub((dot(x, g), dot(y, g), dot(z, g)), vec(transport, i)))
-    linear, angular = joint_momentum(M, i, v_next)
+    linear, angular = joint_momentum(M, i, v_next[:end])
     speed, omega = add(vec(v_next, i), drive), vec(v_next, i + 3)
     linear = add(linear, scaled(m, add(speed, cross(omega, r))))
     linear = add(linear, scaled(h, vec(nle, i)))
@@ -193,7 +195,7 @@ def fill_next_momentum(M, armature, columns, i, motion, forces, h, flying, carri
     # displacement of the centre of mass: h P/m, in flight the mean of both ends
     travel = scaled(h / m, linear)
     if flying:
-        before, _ = joint_momentum(M, i, v)
+        before, _ = joint_momentum(M, i, v[:end])
         before = add(before, scaled(m, add(vec(v, i), cross(vec(v, i + 3), r))))
         travel = scaled(0.5, add(travel, scaled(h / m, before)))
     # to world axes
@@ -203,7 +205,7 @@ def fill_next_momentum(M, armature, columns, i, motion, forces, h, flying, carri
 
 
 @kernel
-def fill_base_twist(M, armature, columns, i, carried, flying, v):
+def fill_base_twist(M, armature, columns, dofs, carried, flying, v):
     """Fill the twist of the base in v (nv,) with which the robot has the momentum `carried` at q⁺.
 
     The centre of mass at q⁺ is not quite where its momentum moved it. In flight the base has to be
@@ -211,6 +213,7 @@ def fill_base_twist(M, armature, columns, i, carried, flying, v):
     that the contact problem predicted, and the momentum is that about a fixed point, on which the
     impulses acted. Arguments as in `fill_next_momentum`, at q⁺.
     """
+    i, end = dofs
     x, y, z = vec(columns[i], 0), vec(columns[i + 1], 0), vec(columns[i + 2], 0)
     # momentum and centre of mass in the axes of the base
     p, n, c = vec(carried, 0), vec(carried, 3), vec(carried, 6)
@@ -221,7 +224,7 @@ def fill_base_twist(M, armature, columns, i, carried, flying, v):
         angular = add(angular, cross(miss, linear))
     # subtract the part of the joints, then solve for ω, with the inertia about the centre of mass,
     # and for ν
-    of_joints, turn_of_joints = joint_momentum(M, i, v)
+    of_joints, turn_of_joints = joint_momentum(M, i, v[:end])
     linear = sub(linear, of_joints)
     angular = add(sub(angular, turn_of_joints), cross(r, of_joints))
     rx, ry, rz = r
@@ -255,7 +258,7 @@ def base_inertia(M, armature, i):
 
 @kernel
 def joint_momentum(M, i, v):
-    """Return linear and angular momentum about the base at dof i due to the joint speeds."""
+    """Return linear and angular momentum about the base at dof i due to joints up to v's end."""
     linear = angular = ZERO
     for k in range(i + 6, v.shape[0]):
         row, speed = M[k], v[k]

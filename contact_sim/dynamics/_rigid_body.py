@@ -46,6 +46,7 @@ from contact_sim.dynamics._vectors import (
     vec,
 )
 from contact_sim.errors import InvalidInput, shown
+from contact_sim.robot._trees import data_of
 from contact_sim.solvers._jit import kernel
 
 
@@ -322,7 +323,7 @@ def mass_moment(inertia, origin, out):
 
 def mechanical_energy(model: pin.Model, q: Array, v: Array, gravity: Array) -> float:
     """Return T + U [J] at q (nq,), v (nv,): T with armature, U = −m g·c, c the centre of mass."""
-    data = model.createData()
+    data = data_of(model)
     M = pin.crba(model, data, q)  # pin.computeKineticEnergy forgets armature on unaligned axes
     kinetic = 0.5 * v @ (np.triu(M) + np.triu(M, 1).T) @ v
     weight = pin.computeTotalMass(model) * gravity
@@ -353,7 +354,7 @@ class PinocchioTerms:
     def __init__(self, workspace: Any) -> None:
         self._work, self._tree = workspace, workspace.tree
         self._model = workspace.model.copy()
-        self._data = self._model.createData()
+        self._data = data_of(self._model)
 
     def update_configuration(self, q: Array) -> None:
         """Fill `mass_matrix`, `columns`, `pose` and `world_inertia` at q, shape (nq,)."""

@@ -27,6 +27,7 @@ from contact_sim.inspect._inspection import (
 from contact_sim.robot._files import xacro_arguments
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING, lowest_heights
+from contact_sim.robot._trees import data_of
 
 
 def parser() -> argparse.ArgumentParser:
@@ -115,7 +116,7 @@ def draw(robot: RobotModel, title: str, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     model, q = robot.pinocchio_model, robot.reference_configuration(STANDING)
-    data = model.createData()
+    data = data_of(model)
     mass = pin.centerOfMass(model, data, q).copy()
     with plt.rc_context({'font.size': 9, 'axes.spines.top': False, 'axes.spines.right': False}):
         figure, panels = plt.subplots(1, 3, figsize=(13.0, 5.2), layout='constrained')

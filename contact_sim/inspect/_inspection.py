@@ -28,6 +28,7 @@ from contact_sim.robot._standing_pose import (
     polygon_centre,
     polygon_margin,
 )
+from contact_sim.robot._trees import data_of
 from contact_sim.robot._urdf import link_mass, parse_xml
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
@@ -325,7 +326,7 @@ def _ends(model: pin.Model, joints: set[int]) -> list[int]:
 def _lowest(robot: RobotModel) -> tuple[list[int], list[str]]:
     """Return the ends of limbs that are low in the neutral pose, and such links of the trunk."""
     model = robot.pinocchio_model
-    data = model.createData()
+    data = data_of(model)
     pin.framesForwardKinematics(model, data, neutral_configuration(model))
     heights = np.array([placement.translation[2] for placement in data.oMf])
     reach = heights.min() + LOW * max(float(np.ptp(heights)), 1e-9)
@@ -477,7 +478,7 @@ def _unsupported(robot: RobotModel) -> str:
     q = robot.reference_configuration(STANDING)
     low = lowest_heights(robot.pinocchio_model, robot.contact_points, q)
     model = robot.pinocchio_model
-    data = model.createData()
+    data = data_of(model)
     mass = pin.centerOfMass(model, data, q)[:2]
     down = [p for p, z in zip(robot.contact_points, low, strict=True) if z < low.min() + ON_GROUND]
     places = [data.oMi[model.getJointId(p.joint)].act(p.offset)[:2] for p in down]
@@ -493,7 +494,7 @@ def _unsupported(robot: RobotModel) -> str:
 def _height(robot: RobotModel, q: Array) -> float:
     """Return the height of the centre of mass [m]; the base of some robots is at their feet."""
     model = robot.pinocchio_model
-    return float(pin.centerOfMass(model, model.createData(), q)[2])
+    return float(pin.centerOfMass(model, data_of(model), q)[2])
 
 
 def _limited(robot: RobotModel, effort: Array) -> str:

@@ -32,6 +32,7 @@ from contact_sim.replay._replayer import Replayer
 from contact_sim.robot._collision_pairs import NO_COLLISIONS
 from contact_sim.robot._contact_points import Foot
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.simulation._report import StepReport
 from contact_sim.step._workspace import Workspace
 from contact_sim.topics._messages import schema_text
@@ -398,7 +399,7 @@ class FeetOnGround:
         self._stepper = Ncp().bind(self._work)
         names = list(dict.fromkeys(point.joint for point in robot.contact_points))
         self.body = np.array([names.index(point.joint) for point in robot.contact_points])
-        self._data = robot.pinocchio_model.createData()
+        self._data = data_of(robot.pinocchio_model)
 
     def at(self, q: Array) -> tuple[Array, Array, Array]:
         """Return points at which forces act, normals and gaps, shapes (nc, 3), (nc, 3), (nc,)."""

@@ -17,6 +17,7 @@ from contact_sim.errors import InvalidInput, UnknownName, one_line
 from contact_sim.robot._constraints import ClosedLoops
 from contact_sim.robot._contact_points import ContactPoint, feet_of
 from contact_sim.robot._coordinates import checked_vector, frozen
+from contact_sim.robot._trees import data_of
 
 # ---------------------------------------------------------------------------------- joint commands
 #
@@ -327,7 +328,7 @@ def required_stiffness(
 def _unconstrained_stiffness(
     model: pin.Model, dofs: IndexArray, q: Array, points: Sequence[ContactPoint]
 ) -> Array:
-    data = model.createData()
+    data = data_of(model)
     pin.computeJointJacobians(model, data, q)
     centre = np.array(pin.centerOfMass(model, data, q))
     feet = _standing_feet(model, data, points, centre)
@@ -412,7 +413,7 @@ def standing_gains(
 
 def joint_mobility(model: pin.Model, dofs: IndexArray, q: Array, loops: ClosedLoops) -> Array:
     """Return S M(q)^-1 S^T under the constraints [1/(kg m^2)], shape (n_joints, n_joints)."""
-    upper = np.triu(pin.computeMinverse(model, model.createData(), q))
+    upper = np.triu(pin.computeMinverse(model, data_of(model), q))
     inverse: Array = upper + np.triu(upper, 1).T
     if len(loops):
         rows = loops.jacobian(q)

@@ -38,6 +38,7 @@ from contact_sim.robot._contact_points import (
 )
 from contact_sim.robot._coordinates import frozen
 from contact_sim.robot._standing_pose import lowest_heights
+from contact_sim.robot._trees import data_of
 from contact_sim.robot._urdf import collision_geometry, read_srdf
 
 MOST, LARGEST_MOST = 32, 10_000
@@ -435,7 +436,7 @@ def self_collisions(
 
 def solid_gaps(model: pin.Model, q: Array, pairs: Iterable[tuple[Solid, Solid]]) -> list[float]:
     """Return the signed distances of pairs of solids in a pose (nq,) [m]."""
-    data = model.createData()
+    data = data_of(model)
     pin.forwardKinematics(model, data, q)
     gaps = []
     for pair in pairs:

@@ -28,6 +28,7 @@ from contact_sim.errors import (
     summary,
 )
 from contact_sim.robot._coordinates import PositionLimit, find_frame, moving_dofs
+from contact_sim.robot._trees import data_of
 from contact_sim.robot._urdf import number, vector
 
 # ----------------------------------------------------------------------------------- stabilisation
@@ -424,7 +425,7 @@ class ClosedLoops:
         """Return h at q (nq,) [m, rad], shape (rows,)."""
         if not self.constraints:
             return np.zeros(0)
-        data = self._model.createData()
+        data = data_of(self._model)
         pin.forwardKinematics(self._model, data, q)
         place, turn = self._places(data)
         rows = [place[:, 0] - place[:, 1]]
@@ -435,7 +436,7 @@ class ClosedLoops:
 
     def jacobian(self, q: Array) -> Array:
         """Return H at q (nq,), shape (rows, nv)."""
-        data = self._model.createData()
+        data = data_of(self._model)
         pin.computeJointJacobians(self._model, data, q)
         return self.rows(data)
 

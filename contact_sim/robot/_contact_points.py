@@ -18,6 +18,7 @@ from contact_sim._types import Array
 from contact_sim._validation import as_tuple, check_unique, real_array, real_number
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, one_line, shown
 from contact_sim.robot._coordinates import find_frame, frozen, neutral_configuration
+from contact_sim.robot._trees import data_of
 from contact_sim.robot._urdf import (
     child_of,
     link_geometry,
@@ -172,14 +173,16 @@ def contact_points_at(
 def check_contact_points(model: pin.Model, points: Sequence[ContactPoint]) -> None:
     """Check that contact points have names of their own, and frames and joints of the model."""
     check_unique('contact point', [point.name for point in points])
-    known = list(model.names)[1:]
+    known = dict.fromkeys(list(model.names)[1:])
+    carriers: dict[str, list[str]] = {}
+    for frame in model.frames:
+        carriers.setdefault(frame.name, []).append(model.names[frame.parentJoint])
     for point in points:
         if point.joint not in known:
             raise UnknownName(f'joint of contact point {point.name!r}:', point.joint, known)
-        if not model.existFrame(point.frame):
-            frames = [frame.name for frame in model.frames]
-            raise UnknownName(f'frame of contact point {point.name!r}:', point.frame, frames)
-        joints = [model.names[f.parentJoint] for f in model.frames if f.name == point.frame]
+        if point.frame not in carriers:
+            raise UnknownName(f'frame of contact point {point.name!r}:', point.frame, carriers)
+        joints = carriers[point.frame]
         if point.joint not in joints:
             raise InvalidInput(
                 f'contact point {point.name!r}: frame {point.frame!r} moves with joint '
@@ -407,7 +410,7 @@ def _kept(model: pin.Model, frame: str, corners: Array, place: str) -> list[int]
     """Return at most MOST corners (n, 3): the rim of the sole first, then those farthest out."""
     if len(corners) <= MOST:
         return list(range(len(corners)))
-    data = model.createData()
+    data = data_of(model)
     pin.forwardKinematics(model, data, neutral_configuration(model))
     joint = find_frame(model, frame).parentJoint
     down = data.oMi[joint].rotation.T @ [0.0, 0.0, -1.0]

@@ -77,9 +77,15 @@ from contact_sim.robot._coordinates import (
     with_locked_joints,
 )
 from contact_sim.robot._standing_pose import STANDING, has_floating_base, placed_on_ground
+from contact_sim.robot._trees import (
+    MOST_FREEDOMS,
+    data_of,
+    dofs_of,
+    gigabytes,
+    joint_trees,
+    trees_of,
+)
 
-MOST_FREEDOMS = 400
-"""Largest number of degrees of freedom: the memory of Pinocchio's data grows with its cube."""
 SMALLEST_EIGENVALUE = 1e-12
 """Of the mass matrix scaled to a unit diagonal; robots of the catalogue are above 0.05."""
 
@@ -639,10 +645,14 @@ def check_joint_numbers(name: str, model: pin.Model) -> None:
         raise RobotDescriptionError(
             f'robot {name}: it has no joint that moves; give it one, or a floating base'
         )
-    if model.nv > MOST_FREEDOMS:
-        raise RobotDescriptionError(
-            f'robot {name}: {model.nv} degrees of freedom, expected at most {MOST_FREEDOMS}'
-        )
+    for joints in joint_trees(model):
+        dofs = len(dofs_of(model, joints))
+        if dofs > MOST_FREEDOMS:
+            raise RobotDescriptionError(
+                f'robot {name}: {dofs} degrees of freedom on joint {model.names[joints[0]]!r}, '
+                f"expected at most {MOST_FREEDOMS} in one tree: the memory of Pinocchio's data "
+                f'grows with their cube ({gigabytes(dofs):.0f} GB here)'
+            )
     for i in range(1, model.njoints):
         if model.joints[i].shortname() == 'JointModelMimic':
             raise RobotDescriptionError(
@@ -687,22 +697,25 @@ def check_masses(name: str, model: pin.Model) -> None:
                 f'robot {name}: the body of joint {model.names[i]!r} has mass {mass} kg, expected '
                 'a finite value of at least 0'
             )
-    generic = pin.integrate(model, pin.neutral(model), 0.1 + 0.01 * np.arange(model.nv))
-    upper = np.triu(pin.crba(model, model.createData(), generic))
-    mass_matrix = upper + np.triu(upper, 1).T
-    own = np.diagonal(mass_matrix)
-    regular = np.isfinite(mass_matrix).all() and np.all(own > 0.0)
-    if regular:
-        scaled = mass_matrix / np.sqrt(np.outer(own, own))
-        regular = (
-            np.isfinite(scaled).all()
-            and np.linalg.eigvalsh(scaled).min(initial=1.0) > SMALLEST_EIGENVALUE
-        )
+    regular = all(has_regular_mass_matrix(tree.model) for tree in trees_of(model))
     if not regular:
         raise RobotDescriptionError(
             f'robot {name}: the mass matrix is singular, so some joint moves bodies without mass '
             'or inertia; give every moving link a mass and an inertia above 0'
         )
+
+
+def has_regular_mass_matrix(model: pin.Model) -> bool:
+    """Return whether every motion of a tree has inertia, in a pose without symmetry."""
+    generic = pin.integrate(model, pin.neutral(model), 0.1 + 0.01 * np.arange(model.nv))
+    upper = np.triu(pin.crba(model, data_of(model), generic))
+    mass_matrix = upper + np.triu(upper, 1).T
+    own = np.diagonal(mass_matrix)
+    if not (np.isfinite(mass_matrix).all() and np.all(own > 0.0)):
+        return False
+    scaled = mass_matrix / np.sqrt(np.outer(own, own))
+    smallest = np.linalg.eigvalsh(scaled).min(initial=1.0) if np.isfinite(scaled).all() else 0.0
+    return bool(smallest > SMALLEST_EIGENVALUE)
 
 
 # -------------------------------------------------------------- a robot in words, for the log
@@ -749,7 +762,7 @@ def gains_limit(robot: RobotModel, kp: Array, kd: Array, q: Array) -> float:
 def describe_actuators(robot: RobotModel) -> list[str]:
     """Return the actuator effects by joint, and those that are off; one line for equal ones."""
     model = robot.pinocchio_model
-    data = model.createData()
+    data = data_of(model)
     pin.computeJointJacobians(model, data, pin.neutral(model))
     spin = np.reshape(data.J, (6, model.nv))[3:]  # of one dof Pinocchio has a vector
     effects = [

@@ -295,11 +295,7 @@ def joined(
         UnknownName: a place of no robot.
     """
     parts = _parts(robots, {} if places is None else places)
-    model = pin.Model()
-    for part in parts:  # a floating base is placed by its q
-        at = pin.SE3.Identity() if part.robot.floating_base else part.placement
-        model = pin.appendModel(model, _renamed(part), 0, at)
-    model.gravity = parts[0].robot.pinocchio_model.gravity
+    model = _joined_model(parts)
     poses = dict.fromkeys(pose for part in parts for pose in part.robot.references)
     joints = tuple(part.qualified_name(j) for part in parts for j in part.robot.joint_names)
     actuators = [part.robot.actuators for part in parts]
@@ -371,6 +367,21 @@ def _parts(
 def _prefix(name: str) -> str:
     """Return what qualified names of a robot begin with."""
     return f'{name}{SEPARATOR}' if name else ''
+
+
+def _joined_model(parts: tuple[Part, ...]) -> pin.Model:
+    """Return the model of all parts, one behind the other."""
+    models = []
+    for part in parts:  # a floating base is placed by its q
+        at = pin.SE3.Identity() if part.robot.floating_base else part.placement
+        models.append(pin.appendModel(pin.Model(), _renamed(part), 0, at))
+    # neighbours in pairs: each model is copied log n times, and not n
+    while len(models) > 1:
+        odd = models[len(models) // 2 * 2 :]
+        pairs = zip(models[::2], models[1::2], strict=False)
+        models = [pin.appendModel(a, b, 0, pin.SE3.Identity()) for a, b in pairs] + odd
+    models[0].gravity = parts[0].robot.pinocchio_model.gravity
+    return models[0]
 
 
 def _renamed(part: Part) -> pin.Model:

@@ -20,6 +20,7 @@ from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName,
 from contact_sim.robot._constraints import ClosedLoops, Constraint
 from contact_sim.robot._contact_points import ContactPoint, feet_of
 from contact_sim.robot._coordinates import PositionLimit, neutral_configuration, unit_parts
+from contact_sim.robot._trees import data_of
 from contact_sim.robot._urdf import JointValues
 
 # -------------------------------------------------------------------------------------------- legs
@@ -55,7 +56,7 @@ class Leg:
 
 def legs_of(model: pin.Model, points: Sequence[ContactPoint], q: Array) -> tuple[Leg, ...]:
     """Return the legs of a robot whose trunk is upright at `q` (nq,); () where a foot has none."""
-    data = model.createData()
+    data = data_of(model)
     pin.computeJointJacobians(model, data, q)
     feet = feet_of(points)
     chains = [list(model.supports[model.getJointId(foot.joint)])[1:] for foot in feet]
@@ -145,11 +146,16 @@ def has_floating_base(model: pin.Model) -> bool:
     return bool(model.njoints > ROOT and model.joints[ROOT].shortname() == 'JointModelFreeFlyer')
 
 
-def lowest_heights(model: pin.Model, contact_points: Sequence[ContactPoint], q: Array) -> Array:
+def lowest_heights(
+    model: pin.Model,
+    contact_points: Sequence[ContactPoint],
+    q: Array,
+    data: pin.Data | None = None,
+) -> Array:
     """Return the height of the lowest point of each contact sphere at `q` [m], shape (nc,)."""
     if not contact_points:
         return np.zeros(0)
-    data = model.createData()
+    data = data_of(model) if data is None else data
     pin.forwardKinematics(model, data, q)
     joints = {point.joint for point in contact_points}
     place = {name: data.oMi[model.getJointId(name)] for name in joints}
@@ -172,8 +178,9 @@ def placed_on_ground(model: pin.Model, contact_points: Sequence[ContactPoint], q
         return placed
     world_to_root = model.jointPlacements[ROOT]  # a name of its own: rotation is a view of it
     up = world_to_root.rotation[2].copy()
+    data = data_of(model)
     for _ in range(2):  # the second pass removes the rounding of the first
-        placed[:3] -= up * lowest_heights(model, carried, placed).min()
+        placed[:3] -= up * lowest_heights(model, carried, placed, data).min()
     return placed
 
 
@@ -209,7 +216,7 @@ class LegReach:
     """The places to which a leg reaches; in the pose `neutral` (nq,) the trunk is upright."""
 
     def __init__(self, model: pin.Model, neutral: Array, leg: Leg, ranges: Ranges) -> None:
-        self._model, self._leg, self._data = model, leg, model.createData()
+        self._model, self._leg, self._data = model, leg, data_of(model)
         self._dofs = np.array([model.joints[j].idx_v for j in leg.joints])
         pin.computeJointJacobians(model, self._data, neutral)
         places = [self._data.oMi[j].translation.copy() for j in leg.bending]
@@ -498,7 +505,7 @@ class _Search:
         ranges: Ranges,
     ) -> None:
         self._model, self._points, self._neutral, self._legs = model, points, neutral, legs
-        self._data = model.createData()
+        self._data = data_of(model)
         self._hips = {leg.foot: LegReach(model, neutral, leg, ranges) for leg in legs}
 
     def pose(self, stretch: float) -> Array | None:

@@ -24,12 +24,12 @@ from contact_sim.errors import ContactSimError, InvalidInput, shortened
 from contact_sim.parameters import Settings
 from contact_sim.robot._collision_pairs import LARGEST_MOST
 from contact_sim.robot._model import RobotModel
-from contact_sim.robot._several_robots import joined, parts_of
+from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._factory import check_settings, joint_groups
 from contact_sim.ros._inputs import StateControl, Subscriptions
 from contact_sim.ros._lockstep import owned_joints
 from contact_sim.ros._publishers import Outputs
-from contact_sim.ros._robots import effort_order, joint_gains
+from contact_sim.ros._robots import effort_order, joined_in_node, joint_gains
 from contact_sim.simulation._report import TouchGuard
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import placed
@@ -91,12 +91,12 @@ def world_of(members: Sequence[Member], settings: Settings) -> RobotModel:
         for member in members
         if member.spawned
     )
-    return joined(
+    return joined_in_node(
         {member.name: member.robot for member in members},
         {member.name: member.place for member in members},
+        settings[''].robots_touch,
+        min(room, LARGEST_MOST),
         ' + '.join(member.entity for member in members),
-        against_each_other=settings[''].robots_touch,
-        most=min(room, LARGEST_MOST),
     )
 
 

@@ -30,6 +30,7 @@ from contact_sim.robot._several_robots import (
     map_robots,
     parts_of,
 )
+from contact_sim.robot._trees import MOST_FREEDOMS
 from contact_sim.robot._urdf import parse_number
 
 LOOSE = {'box': 4, 'ball': 2}
@@ -213,10 +214,31 @@ def loaded_robot(settings: Settings) -> RobotModel:
         except ContactSimError as error:
             raise InvalidInput(f'robots: {entry.name}={entry.source}: {error}') from error
     places = {entry.name: entry.place for entry in entries}
-    return joined(
-        robots, places, ' + '.join(robots), against_each_other=common.robots_touch,
-        most=common.pair_contacts,
-    )  # fmt: skip
+    return joined_in_node(robots, places, common.robots_touch, common.pair_contacts)
+
+
+def joined_in_node(
+    robots: Mapping[str, RobotModel],
+    places: Mapping[str, Sequence[float]],
+    touching: bool,
+    most: int,
+    name: str = '',
+) -> RobotModel:
+    """Return robots as one model, see `joined`.
+
+    Raises:
+        InvalidInput: more degrees of freedom than the topics of a node can have.
+    """
+    dofs = sum(robot.nv for robot in robots.values())
+    if dofs > MOST_FREEDOMS:
+        raise InvalidInput(
+            f'{len(robots)} robots with {dofs} degrees of freedom: a node has at most '
+            f'{MOST_FREEDOMS}, because its transforms and sensors need data of Pinocchio, whose '
+            'memory grows with the cube of the number; start several nodes, or use joined(...) '
+            'in Python'
+        )
+    name = name or ' + '.join(robots)
+    return joined(robots, places, name, against_each_other=touching, most=most)
 
 
 def spawned_robot(source: str, settings: Settings) -> RobotModel:

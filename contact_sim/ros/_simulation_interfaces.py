@@ -20,6 +20,7 @@ from rclpy.node import Node
 import contact_sim
 from contact_sim.errors import ContactSimError, InvalidInput, shown
 from contact_sim.robot._several_robots import parts_of
+from contact_sim.robot._trees import data_of
 from contact_sim.ros._conversions import (
     quaternion_values,
     set_quaternion,
@@ -273,7 +274,7 @@ class Entities:
     def follow_robots(self) -> None:
         """Know the robots that there are now; what was told of others is forgotten."""
         model = self._sim.robot.pinocchio_model
-        self._data = model.createData()
+        self._data = data_of(model)
         self._robots = {part.name or part.robot.name: part for part in parts_of(self._sim.robot)}
         bodies = {f.name: k for k, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
         bodies.pop('universe', None)

@@ -41,6 +41,7 @@ from contact_sim.robot._catalogue import default_robot, robots
 from contact_sim.robot._contact_points import foot_frame
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.ros._client import SimulationClient
 from contact_sim.ros._conversions import pose_values, stamp_nanoseconds, vector_values
 from contact_sim.ros._conversions import seconds as seconds_of
@@ -178,7 +179,7 @@ class Track:
         self.force = np.zeros((n, len(feet), 3))
         self.contact_point = np.zeros((n, len(robot.contact_points), 3))  # lowest of the spheres
         model = robot.pinocchio_model
-        data = model.createData()
+        data = data_of(model)
         q = robot.reference_configuration('standing').copy()
         for k, stamp in enumerate(ordered):
             q[:7] = observer.bases[stamp]

@@ -27,6 +27,7 @@ from contact_sim.errors import InvalidInput, UnknownName, of_type, one_line
 from contact_sim.robot._collision_pairs import Solid
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import JoinedRobots, Part
+from contact_sim.robot._trees import data_of
 from contact_sim.robot._urdf import collision_geometry
 from contact_sim.simulation._state import LONGEST_RAY
 
@@ -72,7 +73,7 @@ class RayScene:
     ) -> None:
         self._robot, terrain = of_type('robot', robot, RobotModel), as_terrain(terrain)
         self._terrain = terrain
-        self._data = robot.pinocchio_model.createData()
+        self._data = data_of(robot.pinocchio_model)
         self._ground = _Triangles(*triangles_of(terrain)) if terrain.kind in FACETED else None
         self._bodies = [] if hidden is None else _bodies(robot, hidden)
         self.names = ('ground', *dict.fromkeys(body.link for body in self._bodies))

@@ -21,6 +21,7 @@ from contact_sim.errors import InvalidInput, of_type, one_line, shown, summary
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot import _coordinates as of_model
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.sensors._robot_view import Report
 
 # --- Sensors and their delay
@@ -465,7 +466,7 @@ class Frames:
 
     def __init__(self, robot: RobotModel, frames: Sequence[pin.Frame]) -> None:
         self._model = robot.pinocchio_model
-        self._data = self._model.createData()
+        self._data = data_of(self._model)
         self._frames = [(frame.parentJoint, frame.placement.copy()) for frame in frames]
 
     def placements(self, q: Array) -> list[pin.SE3]:

@@ -20,6 +20,7 @@ from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import JoinedRobots, parts_of
 from contact_sim.robot._standing_pose import STANDING
+from contact_sim.robot._trees import data_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +250,7 @@ def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) 
     if not points:
         return
     model = robot.pinocchio_model
-    data = model.createData()
+    data = data_of(model)
     pin.forwardKinematics(model, data, q)
     centres = np.array([
         data.oMi[model.getJointId(point.joint)].act(point.offset) for point in points

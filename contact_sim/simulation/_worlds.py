@@ -76,6 +76,19 @@ ROBOT_FIELDS = (
 """Fields that follow from masses and actuators of a world."""
 
 
+SCRATCH_FIELDS = frozenset({'delassus', 'row_response', 'newton_matrix'})
+"""Largest fields of what a step writes before it reads it: with the square of the rows."""
+
+
+def without_scratch(template: Workspace, n: int) -> Array:
+    """Return the numbers of n worlds like `template`; scratch is zero, and takes no memory yet."""
+    numbers = np.zeros((n, template.numbers.shape[1]))
+    for name, (first, last, _) in places_of(template.sizes).items():
+        if name not in INDEX_FIELDS and name not in SCRATCH_FIELDS:
+            numbers[:, first:last] = template.numbers[0, first:last]
+    return numbers
+
+
 @dataclass(frozen=True, eq=False)
 class Rollout:
     """States of all worlds at T instants."""
@@ -261,7 +274,7 @@ class Worlds:
             raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
         self._tables = [template.table] * n
         self._check_constraints(start)
-        self._numbers = np.repeat(template.numbers, n, axis=0)
+        self._numbers = without_scratch(template, n)
         self._indices = np.repeat(template.indices, n, axis=0)
         self._places = places_of(template.sizes)
         law = self._models[0]  # those of the others differ in parameters only
@@ -406,9 +419,10 @@ class Worlds:
         self._field('friction')[which] = self._field('default_friction')[which]
         self._field('clock')[which] = (time, time, 0.0)
         self._field('status')[which] = READY
-        numbers, indices = self._numbers[which], self._indices[which]
-        refresh(numbers, indices, self._template.layout)
-        self._numbers[which], self._indices[which] = numbers, indices
+        # in place: copies would cost the memory of the scratch of all worlds
+        every = np.array_equal(which, np.arange(self.n))
+        for rows in [slice(0, self.n)] if every else [slice(i, i + 1) for i in which]:
+            refresh(self._numbers[rows], self._indices[rows], self._template.layout)
         for name in STATE:
             self._field(f'{name}_start')[which] = self._field(name)[which]
 

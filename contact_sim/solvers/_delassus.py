@@ -31,6 +31,7 @@ from contact_sim.solvers._jit import kernel
 
 TRUNK = -1  # value of `limb` for the dofs of the trunk
 TRUNK_DOFS = 6  # dofs of a trunk
+FAR = 24  # dofs up to which a limb is eliminated one by one: no limb of a legged robot is longer
 EVERYWHERE = -2  # value of `row_leaf` for a row that may have entries at any dof
 
 
@@ -71,8 +72,14 @@ def trunk_of(tree):
 @kernel
 def factorise(L, tree):
     """Overwrite the lower triangle of the mass matrix `L` (nv, nv) with its factor."""
-    parent, rooted, trunk = tree[0], tree[2], trunk_of(tree)
-    for k in range(L.shape[0] - 1, trunk - 1, -1):
+    parent, limb, rooted, trunk = tree[0], tree[1], tree[2], trunk_of(tree)
+    k = L.shape[0]
+    while k > trunk:
+        k -= 1
+        if k - limb[k] > FAR and parent[k] == k - 1:
+            eliminate_two(L, parent, k, trunk, k < rooted)
+            k -= 1
+            continue
         # eliminate dof k of a limb from its ancestors in the limb ...
         inverse = 1.0 / L[k, k]
         L[k, k] = inverse
@@ -100,6 +107,57 @@ def factorise(L, tree):
 
 
 @kernel
+def eliminate_two(L, parent, k, trunk, on_trunk):
+    """Eliminate dofs k and k − 1, of a long limb, from their ancestors, `on_trunk` or without one.
+
+    Entries get the same numbers in the same order as by one dof at a time: results are equal to
+    the bit. Loops go along runs, dofs that follow one another, where they take several at once.
+    """
+    one, other = L[k], L[k - 1]
+    one[k] = p = 1.0 / one[k]
+    first = run_begin(parent, k - 1, trunk)
+    share = one[k - 1] * p
+    for j in range(np.uint64(first), np.uint64(k)):  # unsigned: numba counts none from the end
+        other[j] -= share * one[j]
+    j = parent[first]
+    while j >= trunk:
+        other[j] -= share * one[j]
+        j = parent[j]
+    if on_trunk:
+        for j in range(TRUNK_DOFS):
+            other[j] -= share * one[j]
+    one[k - 1] = share
+    other[k - 1] = q = 1.0 / other[k - 1]
+    i = parent[k - 1]
+    while i >= trunk:
+        if i < first:
+            first = run_begin(parent, i, trunk)
+        s, t, row = one[i] * p, other[i] * q, L[i]
+        for j in range(np.uint64(first), np.uint64(i + 1)):
+            row[j] = (row[j] - s * one[j]) - t * other[j]
+        j = parent[first]
+        while j >= trunk:
+            row[j] = (row[j] - s * one[j]) - t * other[j]
+            j = parent[j]
+        if on_trunk:
+            for j in range(TRUNK_DOFS):
+                row[j] = (row[j] - s * one[j]) - t * other[j]
+        one[i], other[i] = s, t
+        i = parent[i]
+    if on_trunk:
+        eliminate_from_trunk(L, k, TRUNK_DOFS - 1, p)
+        eliminate_from_trunk(L, k - 1, TRUNK_DOFS - 1, q)
+
+
+@kernel
+def run_begin(parent, k, trunk):
+    """Return the first dof of the run to k: each but the first follows its parent."""
+    while k > trunk and parent[k] == k - 1:
+        k -= 1
+    return k
+
+
+@kernel
 def eliminate_from_trunk(L, k, last, inverse):
     """Eliminate dof k from the rows of the trunk, from `last` on; `inverse` is 1/D of k."""
     for i in range(last, -1, -1):
@@ -119,12 +177,21 @@ def solve(L, tree, x):
 @kernel
 def solve_transposed(L, tree, x):
     """Overwrite `x` (nv,) with the solution of Lᵀ y = x; zeros outside the branch stay zero."""
-    parent, rooted, trunk = tree[0], tree[2], trunk_of(tree)
+    parent, limb, rooted, trunk = tree[0], tree[1], tree[2], trunk_of(tree)
+    first = L.shape[0]
     # limbs, from their ends to the trunk; then the trunk
     for i in range(L.shape[0] - 1, trunk - 1, -1):
         y = x[i]
         if y != 0.0:
             j = parent[i]
+            # along the run of a long limb, several dofs at once
+            if i - limb[i] > FAR and j == i - 1:
+                if j < first:
+                    first = run_begin(parent, j, trunk)
+                row = L[i]
+                for m in range(np.uint64(first), np.uint64(i)):
+                    x[m] -= row[m] * y
+                j = parent[first]
             while j >= trunk:
                 x[j] -= L[i, j] * y
                 j = parent[j]
@@ -140,7 +207,8 @@ def solve_transposed(L, tree, x):
 @kernel
 def solve_factor(L, tree, x):
     """Overwrite `x` (nv,) with the solution of D L y = x."""
-    parent, rooted, trunk = tree[0], tree[2], trunk_of(tree)
+    parent, limb, rooted, trunk = tree[0], tree[1], tree[2], trunk_of(tree)
+    first = trunk
     # the trunk; then limbs, from the trunk to their ends
     if trunk:
         for i in range(TRUNK_DOFS):
@@ -151,6 +219,13 @@ def solve_factor(L, tree, x):
     for i in range(trunk, L.shape[0]):
         y = x[i] * L[i, i]
         j = parent[i]
+        if j != i - 1:
+            first = i  # a run begins
+        elif i - limb[i] > FAR:
+            row = L[i]
+            for m in range(i - 1, first - 1, -1):
+                y -= row[m] * x[m]
+            j = parent[first]
         while j >= trunk:
             y -= L[i, j] * x[j]
             j = parent[j]

@@ -27,6 +27,8 @@ from contact_sim.step._tree_newton import tree_solver
 
 ALL_ISLANDS = -1
 """Stands for the rows of all islands."""
+NONE = -1
+"""End of a list of rows of an island."""
 ACTIVE, DEGENERATE = 1.0, -1.0
 """Values of the field `active`; 0 is a contact out of reach."""
 DEGENERATE_RATIO = 1e-6
@@ -243,27 +245,33 @@ def select_active(gap, u_free, impulse, mu, reach, active):
 def collect_rows(active, interval_active, contacts, interval_dof, island, row_of, row_leaf):
     """List the rows of the active contacts, then those of the active intervals.
 
-    `island` is the island of each contact (nc,), of each interval row (ns,), and the one whose
-    rows are listed, or ALL_ISLANDS. `row_of` becomes the row of the step data behind each problem
-    row, `row_leaf` its last dof, EVERYWHERE where it has entries on two branches. Returns the
-    numbers of active contacts and of problem rows.
+    `island` is the lists of `list_islands`, and the island whose rows are listed, or ALL_ISLANDS.
+    `row_of` becomes the row of the step data behind each problem row, `row_leaf` its last dof,
+    EVERYWHERE where it has entries on two branches. Returns the numbers of active contacts and of
+    problem rows.
     """
-    of_contact, of_interval, chosen = island
+    first, following, chosen = island
     nc, n, (leaf_dof, feature, pairs, last) = active.shape[0], 0, contacts
-    for i in range(last):
-        if active[i] > 0.0 and (chosen == ALL_ISLANDS or of_contact[i] == chosen):
+    # one of several islands has its lists; so the cost does not grow with all the others
+    listed, islands = chosen != ALL_ISLANDS and first.shape[0] > 2, first.shape[0] // 2
+    i = first[chosen] if listed else 0
+    while 0 <= i < last:
+        if active[i] > 0.0:
             leaf = leaf_dof[i] if i < leaf_dof.shape[0] else last_dof_of_pair(pairs, feature[i])
             for row in range(3):
                 row_of[n + row] = 3 * i + row
                 row_leaf[n + row] = leaf
             n += 3
+        i = following[i] if listed else i + 1
     # interval rows stand behind those of the contacts
     na = n // 3
-    for k in range(interval_active.shape[0]):
-        if interval_active[k] != 0.0 and (chosen == ALL_ISLANDS or of_interval[k] == chosen):
+    k = first[islands + chosen] if listed else 0
+    while 0 <= k < interval_active.shape[0]:
+        if interval_active[k] != 0.0:
             row_of[n] = 3 * nc + k
             row_leaf[n] = interval_dof[k]
             n += 1
+        k = following[nc + k] if listed else k + 1
     return na, n
 
 
@@ -371,9 +379,56 @@ def islands_of(parent: Indices, ties: Iterable[Sequence[int]] = ()) -> Indices:
 
 
 @kernel
-def all_islands(data):
-    """Return islands of contacts and intervals, and ALL_ISLANDS, see `collect_rows`."""
-    return integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND), ALL_ISLANDS
+def list_islands(data):
+    """Fill the lists of the contacts in use, and of the interval rows, of several islands.
+
+    `island_first` is the first contact of each island, then its first interval row, NONE without;
+    `island_next` the next contact of the same island behind each, then the next interval row.
+    """
+    first, following = integers(data, f.ISLAND_FIRST), integers(data, f.ISLAND_NEXT)
+    of_contact, of_interval = integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND)
+    nc, islands = of_contact.shape[0], first.shape[0] // 2
+    for i in range(first.shape[0]):
+        first[i] = NONE
+    # from the last one on, so that the lists ascend
+    for i in range(contact_branches(data)[3] - 1, -1, -1):
+        following[i] = first[of_contact[i]]
+        first[of_contact[i]] = i
+    for k in range(of_interval.shape[0] - 1, -1, -1):
+        following[nc + k] = first[islands + of_interval[k]]
+        first[islands + of_interval[k]] = k
+
+
+@kernel
+def rows_on(data, island):
+    """Return the lists of islands and one of them, or ALL_ISLANDS, see `collect_rows`."""
+    return integers(data, f.ISLAND_FIRST), integers(data, f.ISLAND_NEXT), island
+
+
+@kernel
+def first_contact(data, island):
+    """Return the first contact of an island that may be in use, or NONE."""
+    first = integers(data, f.ISLAND_FIRST)
+    if first.shape[0] > 2:
+        return first[island]
+    return 0 if contact_branches(data)[3] > 0 else NONE
+
+
+@kernel
+def next_contact(data, i):
+    """Return the next contact of the island of contact i, or NONE."""
+    if integers(data, f.ISLAND_FIRST).shape[0] > 2:
+        return integers(data, f.ISLAND_NEXT)[i]
+    return i + 1 if i + 1 < contact_branches(data)[3] else NONE
+
+
+@kernel
+def island_of(data, dof):
+    """Return the island of a dof in this step, contacts between bodies included."""
+    island, contacts = integers(data, f.DOF_ISLAND)[dof], contact_branches(data)
+    if integers(data, f.ISLAND_WAITS).shape[0] > 1 and contacts[1].shape[0] > contacts[0].shape[0]:
+        return integers(data, f.JOINED_ISLAND)[island]
+    return island
 
 
 # --- Views of the arrays of a step, as kernels and solvers take them.

@@ -33,25 +33,26 @@ FIRST, DOFS, UNDAMPED, DEFECT, CHANGE, PRODUCT, VELOCITY = range(7)
 the vectors of `cone_work` with d, Δx, G Δx and y."""
 
 
-def trees_of(parent: Indices) -> Indices:
-    """Return four numbers of the tree of every dof, shape (4, nv).
+def tree_numbers(parent: Indices) -> Indices:
+    """Return five numbers of every dof about the tree that it is in, shape (5, nv).
 
-    They are its first dof, one past its last, or 0 where its dofs are not consecutive, the number
-    of its dofs if it has a trunk (`limbs_of`), else 0, and the parent of the dof, counted from the
-    first.
+    They are the first dof of the tree, one past its last, or 0 where its dofs are not consecutive,
+    the number of its dofs if it has a trunk, else 0; then parent and limb of the dof as in
+    solvers/_delassus.py, but counted from the first dof.
     """
     nv = len(parent)
-    root, trees = np.arange(nv), np.zeros((4, nv), np.int64)
+    root, numbers = np.arange(nv), np.zeros((5, nv), np.int64)
     for k in range(nv):
         if parent[k] >= 0:
             root[k] = root[parent[k]]
     for first in np.unique(root):
         dofs = np.flatnonzero(root == first)
-        consecutive = dofs[-1] - first + 1 == len(dofs)
-        within = np.where(parent[dofs] < 0, -1, parent[dofs] - first)
-        trees[0, dofs], trees[1, dofs] = first, first + len(dofs) if consecutive else 0
-        trees[2, dofs], trees[3, dofs] = limbs_of(within)[1] if consecutive else 0, within
-    return trees
+        if dofs[-1] - first + 1 == len(dofs):
+            within = np.where(parent[dofs] < 0, -1, parent[dofs] - first)
+            limb, rooted = limbs_of(within)
+            numbers[0, dofs], numbers[1, dofs], numbers[2, dofs] = first, first + len(dofs), rooted
+            numbers[3, dofs], numbers[4, dofs] = within, limb
+    return numbers
 
 
 @kernel
@@ -100,8 +101,9 @@ def solve_along_tree(numbers: Any, indices: Any, layout: Any) -> None:
     for r in range(3 * nc, n):
         add_scalar_row(data, A, r, H[r, 0], d[r], y)
     # y
-    parent, rooted = tree_parents(data), integers(data, f.TREE_ROOTED)[task[FIRST]]
-    tree = parent, parent, rooted
+    first, end = task[FIRST], task[FIRST] + task[DOFS]
+    limb, rooted = integers(data, f.TREE_LIMB)[first:end], integers(data, f.TREE_ROOTED)[first]
+    tree = tree_parents(data), limb, rooted
     factorise(A, tree)
     solve(A, tree, y)
     # G Δx = J y and Δx = d − H J y

@@ -51,12 +51,13 @@ from contact_sim.robot._collision_pairs import Collisions
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import MOST_FREEDOMS, data_of, trees_of
 from contact_sim.solvers._delassus import EVERYWHERE, limbs_of
 from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
 from contact_sim.step._bilateral_rows import bilateral_task
 from contact_sim.step._contact_rows import contact_branches, islands_of
 from contact_sim.step._moment_rows import moment_task
-from contact_sim.step._tree_newton import trees_of
+from contact_sim.step._tree_newton import tree_numbers
 
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
@@ -172,7 +173,10 @@ class Workspace:
         self._places = places
         self.layout = layout_table(places)
         needed, most = 8 * (lengths[False] + lengths[True]), _reading.limits().bytes
-        what = f'a step with {self.sizes.rows} rows of contacts, friction and limits'
+        what = (
+            f'a step with {self.sizes.nv} degrees of freedom and {self.sizes.rows} rows of '
+            'contacts, friction and limits'
+        )
         if needed > most:
             raise _reading.beyond(what, f'it takes {needed / 1e6:.0f} MB', 'bytes')
         try:
@@ -276,9 +280,11 @@ class Workspace:
         self.limb[:], self.rooted[0] = limbs_of(tree.dof_parent)
         (
             self.tree_begin[:], self.tree_end[:], self.tree_rooted[:], self.tree_parent[:],
-        ) = trees_of(tree.dof_parent)  # fmt: skip
+            self.tree_limb[:],
+        ) = tree_numbers(tree.dof_parent)  # fmt: skip
         for k, parent in enumerate(tree.dof_parent):
             self.floats[k] = k in tree.free_flyer_v if parent < 0 else self.floats[parent]
+        self.flyer_end[:] = [end_of_tree(tree.dof_parent, k) for k in tree.free_flyer_v]
         self.pose[:, [0, 4, 8]] = 1.0
         self.damping[:] = robot.joint_damping
         sprung = [self.model.joints[self.model.getJointId(one.joint)] for one in robot.springs]
@@ -409,6 +415,15 @@ class Workspace:
         return summary(self, robot=self.robot.name, contacts=self.sizes.nc)
 
 
+def end_of_tree(parent: Indices, root: int) -> int:
+    """Return one past the last dof whose branch leads to the dof `root`."""
+    behind = np.zeros(len(parent), dtype=bool)
+    behind[root] = True
+    for k in range(root + 1, len(parent)):
+        behind[k] = parent[k] >= 0 and behind[parent[k]]
+    return 1 + int(np.flatnonzero(behind)[-1])
+
+
 def ground_indices(terrain: Terrain) -> tuple[int, ...]:
     """Return the field `ground`: kind, features, addresses and lengths of its arrays."""
     relief, regions = terrain.relief, terrain.region_numbers
@@ -468,18 +483,44 @@ def reference_inverse_weights(model: pin.Model, intervals: Array) -> tuple[Array
     For a contact on the body of a joint the mean of the diagonal of J M⁻¹ Jᵀ, J the velocity of
     its centre of mass; for an interval row J M⁻¹ Jᵀ, Jᵀ its column of `intervals` (nv, ns).
     """
-    data = model.createData()
-    q = pin.neutral(model)
+    of_joints, of_intervals = np.zeros(model.njoints), np.zeros(intervals.shape[1])
+    trees = list(trees_of(model))
+    # M⁻¹ of all trees at once, or tree by tree where they have many degrees of freedom
+    for group in [trees] if model.nv <= MOST_FREEDOMS else [[tree] for tree in trees]:
+        dofs = np.concatenate([tree.dofs for tree in group])
+        M, rows = np.zeros((len(dofs), len(dofs))), []
+        first = 0
+        for tree in group:
+            own = slice(first, first + len(tree.dofs))
+            first = own.stop
+            upper, velocities = neutral_terms(tree.model)
+            M[own, own] = upper + np.triu(upper, 1).T
+            rows += [(j, own, J) for j, J in zip(tree.joints, velocities, strict=True)]
+        inverse = np.linalg.inv(M)
+        for joint, own, velocity in rows:
+            J = np.zeros((3, len(dofs)))
+            J[:, own] = velocity
+            of_joints[joint] = np.trace(J @ inverse @ J.T) / 3.0
+        acting = np.flatnonzero((intervals[dofs] != 0.0).any(axis=0))
+        columns = intervals[np.ix_(dofs, acting)]
+        of_intervals[acting] += np.einsum('ka,kl,la->a', columns, inverse, columns)
+    return of_joints, of_intervals
+
+
+def neutral_terms(model: pin.Model) -> tuple[Array, list[Array]]:
+    """Return the upper triangle of M, and J of the centre of mass of every joint's body.
+
+    In the neutral pose, (nv, nv) and (3, nv) for every joint but the world.
+    """
+    data, q = data_of(model), pin.neutral(model)
     pin.computeJointJacobians(model, data, q)
-    upper = np.triu(pin.crba(model, data, q))
-    inverse = np.linalg.inv(upper + np.triu(upper, 1).T)
-    values = []
-    for joint in range(model.njoints):
+    upper, velocities = np.triu(pin.crba(model, data, q)), []
+    for joint in range(1, model.njoints):
         centre = pin.SE3(np.eye(3), data.oMi[joint].act(model.inertias[joint].lever))
         world = pin.getJointJacobian(model, data, joint, pin.ReferenceFrame.WORLD)
-        J = centre.toActionMatrixInverse()[:3] @ world.reshape(6, model.nv)  # flat for one dof
-        values.append(float(np.trace(J @ inverse @ J.T)) / 3.0)
-    return np.array(values), np.einsum('ka,kl,la->a', intervals, inverse, intervals)
+        columns = world.reshape(6, model.nv)  # flat for one dof
+        velocities.append(centre.toActionMatrixInverse()[:3] @ columns)
+    return upper, velocities
 
 
 # --- Contact memory: of all contacts in the step data, of the active ones in the problem.

@@ -27,6 +27,7 @@ from contact_sim._validation import checked
 from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.errors import one_line
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.support._generalized_coordinates import require_floating_base
 from contact_sim.support._stance_dynamics import (
     DIRECTIONS,
@@ -246,7 +247,7 @@ class Support:
             InvalidInput: the base is fixed.
         """
         require_floating_base(self.robot, 'uncontrollable_base_directions')
-        data = self.robot.pinocchio_model.createData()
+        data = data_of(self.robot.pinocchio_model)
         pin.forwardKinematics(self.robot.pinocchio_model, data, self.q)
         base = data.oMi[1]
         local = null_space_basis(self.base_jacobian)
@@ -283,7 +284,7 @@ class Support:
     def centre_of_mass(self) -> Array:
         """Centre of mass [m], world, shape (3,)."""
         model = self.robot.pinocchio_model
-        return np.array(pin.centerOfMass(model, model.createData(), self.q))
+        return np.array(pin.centerOfMass(model, data_of(model), self.q))
 
     @cached_property
     def margin(self) -> float:

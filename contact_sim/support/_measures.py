@@ -19,6 +19,7 @@ from contact_sim.collision._detection import candidates_of, contact_rows, detect
 from contact_sim.collision._surface import Ground
 from contact_sim.collision._terrain import Terrain, addresses_of
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.support._analysis import distance_inside, named_motions, support_polygon
 from contact_sim.support._stance_dynamics import RANK_TOLERANCE, unforced_dofs
 
@@ -41,7 +42,7 @@ class SupportMeasures:
     def __init__(self, robot: RobotModel, terrain: Terrain) -> None:
         self.robot, self.terrain = robot, terrain
         self._model, spheres = robot.pinocchio_model, candidates_of(robot)
-        self._data = self._model.createData()
+        self._data = data_of(self._model)
         self._names = [point.name for point in robot.contact_points]
         self._carriers = sorted(set(spheres.joint.tolist()))
         self._spheres = spheres.joint, spheres.offset, spheres.radius

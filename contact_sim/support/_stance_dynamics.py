@@ -35,6 +35,7 @@ from contact_sim.errors import InvalidInput, UnknownName, one_line, shown
 from contact_sim.robot._contact_points import contact_point_indices
 from contact_sim.robot._coordinates import checked_vector
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 
 # --- Ranks, null spaces and projectors of a contact Jacobian
 #
@@ -294,7 +295,7 @@ def stance_dynamics(
     v = np.zeros(robot.nv) if v is None else robot.checked_velocity(v)
     model = robot.pinocchio_model.copy()
     model.gravity.linear = gravity_vector(gravity)  # type: ignore[arg-type]
-    data = model.createData()
+    data = data_of(model)
     upper = np.triu(pin.crba(model, data, q, pin.Convention.WORLD))
     pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
     jacobian, drift, position, frame = _contacts(robot, model, data, as_terrain(terrain))

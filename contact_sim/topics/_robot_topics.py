@@ -16,6 +16,7 @@ from contact_sim.parameters import Parameters, Settings, declared_parameters, pa
 from contact_sim.robot._contact_points import Foot
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart, parts_of
+from contact_sim.robot._trees import data_of
 from contact_sim.sensors import (
     ContactFlags,
     ContactSensing,
@@ -626,7 +627,7 @@ class LinkTree:
 
     def __init__(self, robot: RobotModel) -> None:
         self._model = model = robot.pinocchio_model
-        self._data = model.createData()
+        self._data = data_of(model)
         self.moving: list[tuple[str, str]] = []
         self.fixed: list[tuple[str, str]] = []
         self._moving: list[tuple[int, int]] = []

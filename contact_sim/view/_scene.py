@@ -55,6 +55,7 @@ from contact_sim.errors import InvalidInput, UnknownName, summary
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import parts_of
+from contact_sim.robot._trees import data_of
 from contact_sim.sensors._robot_view import RobotView
 from contact_sim.sensors._sensor import sensor_frame
 from contact_sim.simulation._report import ContactReport, StepReport
@@ -256,7 +257,7 @@ class KinematicsBuffers:
     """Pinocchio data, support shapes and constrained points of a robot, or of several joined."""
 
     def __init__(self, robot: RobotModel, ground: Terrain) -> None:
-        self.robot, self.data = robot, robot.pinocchio_model.createData()
+        self.robot, self.data = robot, data_of(robot.pinocchio_model)
         self.supports = [(part, SupportShapes(part.robot, ground)) for part in parts_of(robot)]
         self.points: dict[str, ConstrainedPoint] = {}
 
@@ -759,7 +760,7 @@ class DragHandle:
         if self._gizmo.visible and not self._dragged:
             model = robot.pinocchio_model
             if model is not self._model:
-                self._model, self._data = model, model.createData()
+                self._model, self._data = model, data_of(model)
             frame = find_frame(model, self.frame)
             pin.forwardKinematics(model, self._data, q)
             origin = (self._data.oMi[frame.parentJoint] * frame.placement).translation

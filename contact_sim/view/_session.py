@@ -56,6 +56,7 @@ from contact_sim.robot._actuators import holding
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING
+from contact_sim.robot._trees import data_of
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._running import Pacer, PushSchedule, Request
 from contact_sim.simulation._simulator import Simulator
@@ -528,7 +529,7 @@ class Spring:
     def __init__(self, robot: RobotModel, frame: str, target: Array, q: Array) -> None:
         self._model = model = robot.pinocchio_model
         kind = find_frame(model, frame).type
-        self._data, self._id = model.createData(), model.getFrameId(frame, kind)
+        self._data, self._id = data_of(model), model.getFrameId(frame, kind)
         self.frame, self.target = frame, target
         jacobian = pin.computeFrameJacobian(model, self._data, q, self._id, AXES)[:3]
         upper = np.triu(pin.computeMinverse(model, self._data, q))

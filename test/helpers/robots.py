@@ -148,3 +148,43 @@ def held(geometry: str, place: str = '0 0 0', turn: str = '0 0 0') -> RobotModel
         '<axis xyz="0 0 1"/></joint></robot>',
         floating_base=False,
     )
+
+
+LINK, LINK_MASS, TIP = 0.05, 0.05, 0.02
+"""Of a chain: length [m] and mass [kg] of a link, radius of its ends [m]."""
+
+
+def chain(links: int, damping: float = 0.0, name: str = 'chain') -> RobotModel:
+    """Return a floating chain of equal links that touches the ground at both ends.
+
+    Axes of the joints are y and z in turn, links point along x; no joint is actuated.
+    """
+    slender = LINK_MASS * (LINK**2 / 12.0 + TIP**2 / 4.0)
+    about = np.diag([LINK_MASS * TIP**2 / 2.0, slender, slender])
+    link = pin.Inertia(LINK_MASS, np.array([LINK / 2.0, 0.0, 0.0]), about)
+    model, joint = pin.Model(), 0
+    for k in range(links):
+        turning = pin.JointModelRY() if k % 2 else pin.JointModelRZ()
+        kind = turning if k else pin.JointModelFreeFlyer()
+        place = np.array([LINK if k else 0.0, 0.0, 0.0])
+        joint = model.addJoint(joint, kind, pin.SE3(np.eye(3), place), f'joint_{k}')
+        model.appendBodyToJoint(joint, link, pin.SE3.Identity())
+        model.addBodyFrame(f'link_{k}', joint, pin.SE3.Identity(), 0)
+    model.damping[6:] = damping
+    last = links - 1
+    ends = [
+        ContactPoint('first', 'link_0', 'joint_0', np.zeros(3), TIP),
+        ContactPoint('last', f'link_{last}', f'joint_{last}', np.array([LINK, 0.0, 0.0]), TIP),
+    ]
+    return RobotModel.from_pinocchio(model, ends, actuated_joints=(), name=name)
+
+
+def hanging(robot: RobotModel) -> np.ndarray:
+    """Return q of an even chain in a half circle below the ground, its ends on the ground."""
+    model = robot.pinocchio_model
+    q = pin.neutral(model)
+    bends = np.arange(7, robot.nq, 2)  # axes along y
+    q[bends] = -np.pi / len(bends)
+    q[2] = TIP
+    q[3:7] = pin.Quaternion(pin.rpy.rpyToMatrix(0.0, 0.5 * np.pi, 0.0)).coeffs()
+    return q

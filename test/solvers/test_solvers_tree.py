@@ -84,6 +84,54 @@ def test_factor_and_solution_equal_numpy(tree, seed):
     assert np.allclose(M @ x, b, rtol=0, atol=1e3 * nv * EPS * size)
 
 
+def long_trees():
+    """Parents of trees with long limbs: on a trunk, alone, several, with branches, in turn."""
+    run = np.arange(-1, 59)
+    branched = run.copy()
+    branched[[30, 45, 50]] = 12, 40, 3
+    joined = run.copy()
+    joined[[20]] = -1
+    no_trunk = run.copy()
+    no_trunk[2] = 0
+    in_turn = np.arange(-2, 58).clip(min=-1)
+    return [run, branched, joined, no_trunk, in_turn]
+
+
+@pytest.mark.parametrize('parent', long_trees())
+def test_long_limbs_equal_elimination_of_one_dof_at_a_time_to_the_bit(parent):
+    parent, nv = parent.astype(np.int64), len(parent)
+    rng = np.random.default_rng(4)
+    L = np.zeros((nv, nv))
+    for k in range(nv):
+        L[k, branch(parent, k)] = rng.standard_normal(len(branch(parent, k)))
+    factor = np.tril(L.T @ L + np.eye(nv))
+    plain, x = factor.copy(), rng.standard_normal(nv)
+    y, tree = x.copy(), (parent, *limbs_of(parent))
+    factorise(factor, tree)
+    solve(factor, tree, x)
+    for k in range(nv - 1, -1, -1):
+        inverse, above = 1.0 / plain[k, k], branch(parent, k)[1:]
+        shares = {i: plain[k, i] * inverse for i in above}
+        for i in above:
+            for j in branch(parent, i):
+                plain[i, j] -= shares[i] * plain[k, j]
+        for i in above:
+            plain[k, i] = shares[i]
+        plain[k, k] = inverse
+    assert np.array_equal(factor, plain)
+    for i in range(nv - 1, -1, -1):
+        for j in branch(parent, i)[1:]:
+            y[j] -= plain[i, j] * y[i]
+    trunk = 6 if limbs_of(parent)[1] else 0
+    for i in range(nv):
+        y[i] *= plain[i, i]
+        limb = [j for j in branch(parent, i)[1:] if j >= trunk or i < trunk]
+        rest = [j for j in branch(parent, i)[1:] if j < trunk <= i]
+        for j in [*(limb if i >= trunk else limb[::-1]), *rest[::-1]]:
+            y[i] -= plain[i, j] * y[j]
+    assert np.array_equal(x, y)
+
+
 @st.composite
 def row_leaves(draw, nv, parent):
     """Return last dofs of the rows: contacts, joints of a leg, single rows, rows anywhere."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import contact_sim
-from contact_sim.step._tree_newton import DOFS, trees_of
+from contact_sim.step._tree_newton import DOFS, tree_numbers
 
 
 @pytest.mark.parametrize('model', ['todorov', 'sap', 'compliant'])
@@ -30,8 +30,9 @@ def test_a_step_in_joint_velocities_is_that_in_rows(model, moving):
 def test_trees_are_known_by_their_first_and_last_dofs():
     # a trunk of six dofs with two limbs, a chain, and two trees whose dofs alternate
     parent = np.array([-1, 0, 1, 2, 3, 4, 5, 6, 5, -1, 9, -1, -1, 11, 12])
-    first, end, rooted, within = trees_of(parent)
-    assert first.tolist() == 9 * [0] + [9, 9, 11, 12, 11, 12]
+    first, end, rooted, within, limb = tree_numbers(parent)
+    assert first.tolist() == 9 * [0] + [9, 9, 0, 0, 0, 0]
     assert end.tolist() == 9 * [9] + [11, 11, 0, 0, 0, 0]
     assert rooted.tolist() == 9 * [9] + 6 * [0]
     assert within[:11].tolist() == [-1, 0, 1, 2, 3, 4, 5, 6, 5, -1, 0]
+    assert limb[:11].tolist() == 6 * [-1] + [6, 6, 8, 0, 0]

@@ -50,13 +50,14 @@ from contact_sim.step._bilateral_rows import (
     run_task,
 )
 from contact_sim.step._contact_rows import (
-    all_islands,
+    ALL_ISLANDS,
     branches_with,
     collect_rows,
     fill_limits,
     generalized_impulse,
     interval_branches,
     row_velocities,
+    rows_on,
     tree_of,
 )
 from contact_sim.step._workspace import (
@@ -235,7 +236,7 @@ def fill_arc_delassus(data, arc, interval_closed):
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
     na, n = collect_rows(
         vector(arc, e.CLOSED), interval_closed, arc_branches(data, arc),
-        integers(data, f.INTERVAL_DOF), all_islands(data), row_of, row_leaf,
+        integers(data, f.INTERVAL_DOF), rows_on(data, ALL_ISLANDS), row_of, row_leaf,
     )  # fmt: skip
     if n > 0:
         delassus(

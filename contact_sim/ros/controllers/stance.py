@@ -28,6 +28,7 @@ from contact_sim.control._stance import BaseGains, BaseMotion, Stance
 from contact_sim.errors import InvalidInput
 from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._model import RobotModel
+from contact_sim.robot._trees import data_of
 from contact_sim.ros.controllers import ControllerNode, run
 
 BRAKING = 12.0
@@ -45,7 +46,7 @@ class StanceEfforts:
 
     def __init__(self, robot: RobotModel) -> None:
         self._robot, self._model = robot, robot.pinocchio_model
-        self._data = self._model.createData()
+        self._data = data_of(self._model)
         self._base = slice(0, 6 if robot.floating_base else 0)
 
     def at(self, q: Array, v: Array) -> Array:

@@ -609,3 +609,10 @@ def test_a_pose_of_one_of_several_robots():
 def test_poses_of_another_form(poses, message):
     with pytest.raises(InvalidInput, match=message):
         poses_in(poses)
+
+
+def test_more_robots_than_the_topics_of_a_node_can_have():
+    """Transforms need data of Pinocchio for all of them: 23 with 18 freedoms are too many."""
+    robots = tuple(f'r{k}=go1@{k},0,0' for k in range(23))
+    with pytest.raises(InvalidInput, match=r'23 robots with 414 degrees .* at most 400, because'):
+        loaded_robot(alone(robots=robots))
