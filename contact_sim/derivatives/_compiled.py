@@ -4,6 +4,7 @@ choose_modes       which contacts carry, stick or slide; the distance from the n
 fill_dynamics      ∂/∂q and ∂/∂v of the momentum equation
 linearise_law      the equations of the law, row by row
 contact_motion     ∂/∂q of J, gaps and frames
+weight_slopes      ∂/∂q of the effective masses of soft laws
 fill_system, ...   the solution for all inputs, and the results of the step
 """
 
@@ -47,6 +48,10 @@ from contact_sim.derivatives._system import (
     solve_redundant,
     solve_rows,
 )
+from contact_sim.derivatives._weight_motion import (
+    fill_delassus_weight_slopes,
+    fill_diagonal_weight_slopes,
+)
 from contact_sim.solvers._jit import entry, kernel
 
 
@@ -62,7 +67,7 @@ def no_law(data, linear):
     """Do nothing: stands for the kernels of a law."""
 
 
-choose_modes = linearise_law = no_law
+choose_modes = linearise_law = fill_weight_slopes = no_law
 
 
 def linearise(
@@ -77,6 +82,7 @@ def linearise(
         linearise_law(data, own)
         fill_contact_motion(data, own)
         fill_response(data, own)
+        fill_weight_slopes(data, own)
         fill_system(data, own)
         solve_rows(own)
         if integers(own, d.D_COUNTS)[d.SINGULAR] != 0:
@@ -85,9 +91,11 @@ def linearise(
         fill_results(data, own)
 
 
-def compiled_linearisation(name: str, modes: Any, law: Any) -> CompiledLinearisation:
-    """Return the entry of a law."""
-    own = {'choose_modes': modes, 'linearise_law': law, '__name__': __name__}
+def compiled_linearisation(
+    name: str, modes: Any, law: Any, **stages: Any
+) -> CompiledLinearisation:
+    """Return the entry of a law, with its kernels in place of those of the template."""
+    own = {'choose_modes': modes, 'linearise_law': law, '__name__': __name__, **stages}
     return CompiledLinearisation(specialised(linearise, f'linearise_{name}', own))
 
 
@@ -101,8 +109,15 @@ COMPILED = {
     'todorov 2014': compiled_linearisation(
         'todorov_2014', choose_soft_modes, linearise_todorov_2014
     ),
-    'sap': compiled_linearisation('sap', choose_soft_modes, linearise_sap),
-    'compliant': compiled_linearisation('compliant', choose_soft_modes, linearise_compliant),
+    'sap': compiled_linearisation(
+        'sap', choose_soft_modes, linearise_sap, fill_weight_slopes=fill_diagonal_weight_slopes
+    ),
+    'compliant': compiled_linearisation(
+        'compliant',
+        choose_soft_modes,
+        linearise_compliant,
+        fill_weight_slopes=fill_delassus_weight_slopes,
+    ),
     'null_space': compiled_linearisation('null_space', choose_held, linearise_null_space),
 }
 """Entries by the name of a law."""

@@ -23,7 +23,7 @@ from contact_sim.collision._contact_slots import pair_of
 from contact_sim.collision._surface import PLANES, curvature, tangent_rates
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._inverse_dynamics import cross_linear
-from contact_sim.dynamics._vectors import ZERO, add, cross, dot, rotated, scaled, sub, vec
+from contact_sim.dynamics._vectors import add, cross, dot, rotated, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._workspace import ground_of
 
@@ -134,34 +134,18 @@ def centre_of(data, linear, i):
 @kernel
 def fill_sphere_motion(data, linear, i, a):
     """Fill the motion of a contact of a sphere in rows a to a + 2, and add ∂(Jᵀ λ)/∂q."""
-    F, gap = frames(data, f.FRAME_START)[i], vector(data, f.GAP_START)[i]
-    impulse, origin = vector(data, f.IMPULSE), vec(vector(linear, d.D_ORIGIN), 0)
+    F, impulse = frames(data, f.FRAME_START)[i], vector(data, f.IMPULSE)
     t1, t2, n = vec(F[0], 0), vec(F[1], 0), vec(F[2], 0)
-    place, radius, body, leaf = centre_of(data, linear, i)
-    H = curvature(ground_of(data), vector(data, f.FEATURE_START)[i], place[0], place[1], place[2])
-    curved = H[0] != 0.0 or H[3] != 0.0 or H[5] != 0.0
-    reach = radius + 0.5 * gap
-    centre = sub(place, origin)
-    p = sub(centre, scaled(reach, n))
+    sphere, p, body, leaf = sphere_of(data, linear, i)
     l1, l2, ln = impulse[3 * i], impulse[3 * i + 1], impulse[3 * i + 2]
     force = add(add(scaled(l1, t1), scaled(l2, t2)), scaled(ln, n))
     pull = force, cross(p, force)
     columns, dof_parent = matrix(linear, d.D_COLUMNS), integers(data, f.DOF_PARENT)
     j = leaf
-    dn = d1 = d2 = ZERO
     while j >= 0:
         s = vec(columns[j], 0), vec(columns[j], 3)
-        dc = add(s[0], cross(s[1], centre))
-        dgap = dot(n, dc)
-        dp = sub(dc, scaled(0.5 * dgap, n))
-        if curved:
-            dn = (
-                H[0] * dc[0] + H[1] * dc[1] + H[2] * dc[2],
-                H[1] * dc[0] + H[3] * dc[1] + H[4] * dc[2],
-                H[2] * dc[0] + H[4] * dc[1] + H[5] * dc[2],
-            )
-            d1, d2 = tangent_rates(n, t1, dn)
-            dp = sub(dp, scaled(reach, dn))
+        dp, dn, dgap = point_change(sphere, n, s)
+        d1, d2 = tangent_rates(n, t1, dn)
         turns = d1, d2, dn
         fill_row_motion(linear, (body, j, a), (t1, t2, n), turns, p, dp, dgap)
         df = add(add(scaled(l1, d1), scaled(l2, d2)), scaled(ln, dn))
@@ -172,23 +156,58 @@ def fill_sphere_motion(data, linear, i, a):
 
 
 @kernel
+def sphere_of(data, linear, i):
+    """Return (centre, r + φ/2, H) of the sphere of contact i, p, its body and last dof."""
+    place, radius, body, leaf = centre_of(data, linear, i)
+    H = curvature(ground_of(data), vector(data, f.FEATURE_START)[i], place[0], place[1], place[2])
+    centre = sub(place, vec(vector(linear, d.D_ORIGIN), 0))
+    reach = radius + 0.5 * vector(data, f.GAP_START)[i]
+    p = sub(centre, scaled(reach, vec(frames(data, f.FRAME_START)[i, 2], 0)))
+    return (centre, reach, H), p, body, leaf
+
+
+@kernel
+def point_change(sphere, n, s):
+    """Return dp, dn and dφ for a motion s of the sphere (linear at the origin, angular)."""
+    centre, reach, H = sphere
+    dc = add(s[0], cross(s[1], centre))
+    dgap = dot(n, dc)
+    dn = (
+        H[0] * dc[0] + H[1] * dc[1] + H[2] * dc[2],
+        H[1] * dc[0] + H[3] * dc[1] + H[4] * dc[2],
+        H[2] * dc[0] + H[4] * dc[1] + H[5] * dc[2],
+    )
+    dp = sub(sub(dc, scaled(0.5 * dgap, n)), scaled(reach, dn))
+    return dp, dn, dgap
+
+
+@kernel
 def fill_row_motion(linear, place, frame, turns, p, dp, dgap):
     """Fill ∂(J v⁺), ∂(J v) and ∂φ to q_j; `place` is (body, j, first row)."""
     body, j, a = place
-    s = vec(matrix(linear, d.D_COLUMNS)[j], 0), vec(matrix(linear, d.D_COLUMNS)[j], 3)
-    before = integers(linear, d.D_DOF_BODY)[j]
     for end in range(2):
         twist = matrix(linear, d.D_TWIST_NEXT if end else d.D_TWIST)
         out = matrix(linear, d.D_MOTION_NEXT if end else d.D_MOTION_START)
-        own = vec(twist[body], 0), vec(twist[body], 3)
-        rest = sub(own[0], vec(twist[before], 0)), sub(own[1], vec(twist[before], 3))
-        turn = cross(s[1], rest[1])
-        dw = add(add(cross_linear(s, rest), cross(turn, p)), cross(own[1], dp))
-        w = add(own[0], cross(own[1], p))
+        w, dw = velocity_change(linear, twist, (body, j), p, dp)
         for e in range(3):
             out[a + e, j] = dot(frame[e], dw) + dot(turns[e], w)
     gap = matrix(linear, d.D_GAP_SLOPE)
     gap[a, j] = gap[a + 1, j] = gap[a + 2, j] = dgap
+
+
+@kernel
+def velocity_change(linear, twist, place, p, dp):
+    """Return the velocity at p, and its change with q_j, of bodies with these twists (nb, 6).
+
+    `place` is (body, j), j on the branch of the body.
+    """
+    body, j = place
+    s = vec(matrix(linear, d.D_COLUMNS)[j], 0), vec(matrix(linear, d.D_COLUMNS)[j], 3)
+    before, own = integers(linear, d.D_DOF_BODY)[j], (vec(twist[body], 0), vec(twist[body], 3))
+    rest = sub(own[0], vec(twist[before], 0)), sub(own[1], vec(twist[before], 3))
+    turn = cross(s[1], rest[1])
+    dw = add(add(cross_linear(s, rest), cross(turn, p)), cross(own[1], dp))
+    return add(own[0], cross(own[1], p)), dw
 
 
 @kernel
