@@ -21,14 +21,26 @@ ellipsoid touches planes only, at its point farthest against the normal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+import math
 
 import numpy as np
-import scipy
 
 from contact_sim._types import Array, Indices
-from contact_sim.arrays._fields import CARRIER_NUMBERS, CARRIER_SIZES, MOST_EDGES, PAIR_NUMBERS
+from contact_sim.arrays._fields import (
+    CARRIER_NUMBERS,
+    CARRIER_SIZES,
+    CLEARANCE,
+    MOST_EDGES,
+    PAIR_NUMBERS,
+    WAIT,
+)
+from contact_sim.collision._clearance import (
+    MOST,
+    any_not_clear,
+    clearance_over_facets,
+    moved_at_most,
+    note_clearance,
+)
 from contact_sim.collision._contact_slots import (
     CONTACTS,
     KEPT,
@@ -38,6 +50,7 @@ from contact_sim.collision._contact_slots import (
 )
 from contact_sim.collision._height_field_contacts import top_of_field
 from contact_sim.collision._mesh_contacts import top_of_mesh
+from contact_sim.collision._shapes import ELLIPSOID, corner_of, edge_place, face_of
 from contact_sim.collision._solid_contacts import place_solid, solid_at, to_local, to_world
 from contact_sim.collision._surface import (
     FIELD,
@@ -48,76 +61,8 @@ from contact_sim.collision._surface import (
     plane_of,
 )
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
-from contact_sim.robot._collision_pairs import Collisions, Solid, corner_points
+from contact_sim.robot._collision_pairs import Collisions
 from contact_sim.solvers._jit import call_find_edges, kernel
-
-# Shapes: the corners, edges and faces of every solid as numbers, in the axes of the solid.
-#
-#     header     numbers of corners, edges and faces; radius [m]; radius and half length of a
-#                cylinder, else 0 [m]; kind, see _solid_contacts.py; semi-axes of an ellipsoid,
-#                else 0 [m]
-#     corners    place
-#     faces      unit outward normal and offset
-#     edges      both ends, the unit directions from it into its two faces, and their numbers
-
-HEADER, CORNER, FACE, EDGE = 10, 3, 4, 14
-KIND, ELLIPSOID = 6, 7  # places of the kind and of the first semi-axis
-SAME_FACE = 1e-6  # difference of normals up to which facets of a hull are one face
-
-
-@lru_cache(maxsize=4096)
-def shape_numbers(solid: Solid) -> Array:
-    """Return the shape of a solid as numbers, shape (any,); that of a cylinder, then its axis."""
-    if solid.ellipsoid:
-        return np.array([*np.zeros(KIND), solid.kind, *solid.ellipsoid])
-    back = solid.placement.inverse()
-    corners = np.array([back.act(point.offset) for point in corner_points(solid)])
-    rim = solid.cylinder or (0.0, 0.0)
-    numbers = _numbers(corners, solid.radius, rim, solid.kind)
-    if not any(rim):
-        return numbers
-    axis = np.outer([-1.0, 1.0], [0.0, 0.0, rim[1]])
-    return np.concatenate([numbers, _numbers(axis, rim[0], (0.0, 0.0), 1)])
-
-
-def _numbers(corners: Array, radius: float, rim: tuple[float, ...], kind: int) -> Array:
-    faces, edges = np.zeros((0, FACE)), np.zeros((0, EDGE))
-    if len(corners) == 2:
-        edges = np.concatenate([corners.ravel(), np.zeros(EDGE - 6)])[None]
-    elif len(corners) > 2:
-        faces, edges = _faces_and_edges(corners)
-    header = [len(corners), len(edges), len(faces), radius, *rim, kind, 0.0, 0.0, 0.0]
-    return np.concatenate([header, corners.ravel(), faces.ravel(), edges.ravel()])
-
-
-def _faces_and_edges(corners: Array) -> tuple[Array, Array]:
-    """Return the faces and edges of a convex hull; its coplanar triangles are one face."""
-    hull = scipy.spatial.ConvexHull(corners)
-    normals, of_face = hull.equations[:, :3], np.arange(len(hull.simplices))
-    # triangle i, place k and triangle j beyond the edge opposite to its corner k
-    i, k = np.indices(hull.neighbors.shape).reshape(2, -1)
-    j = hull.neighbors.ravel()
-    same = np.abs(normals[i] - normals[j]).max(axis=1) < SAME_FACE
-    for one, other in zip(i[same].tolist(), j[same].tolist(), strict=True):
-        of_face[of_face == of_face[other]] = of_face[one]
-    _, first, of_face = np.unique(of_face, return_index=True, return_inverse=True)
-    n = normals[first]
-    faces = np.column_stack([n, (corners @ n.T).max(axis=0)])
-    middle = np.array([
-        corners[np.unique(hull.simplices[of_face == face])].mean(axis=0)
-        for face in range(len(n))
-    ])  # fmt: skip
-    kept = (i < j) & (of_face[i] != of_face[j])
-    i, j, k = i[kept], j[kept], k[kept]
-    ends = np.array([[1, 2], [0, 2], [0, 1]])[k]
-    a, b = (corners[hull.simplices[i, ends[:, end]]] for end in (0, 1))
-    sides, inwards = (of_face[i], of_face[j]), []
-    for face in sides:
-        into = np.cross(n[face], b - a)
-        size = np.sign(np.sum(into * (middle[face] - a), axis=1)) / np.linalg.norm(into, axis=1)
-        inwards.append(into * size[:, None])
-    return faces, np.column_stack([a, b, *inwards, *sides])
-
 
 # Contacts of one solid. Its features are numbered within its pair (see _contact_slots.py): FACETS
 # numbers for each corner, one per facet of the ground; then those of edges of the ground.
@@ -135,6 +80,11 @@ DEEPER = 2.0  # overlap along two edges that counts in place of that of a face, 
 SAME_SIDE = 0.9  # cosine of normals above which a face and one of its edges are one side
 LYING = 0.2  # sine up to which an edge of the ground lies along a face
 ON_RIM, FEW_ON_RIM = 8, 4  # contacts of a rim with a plane: tilted, and flat
+AROUND = tuple(
+    (math.cos(k * math.pi / (0.5 * ON_RIM)), math.sin(k * math.pi / (0.5 * ON_RIM)))
+    for k in range(ON_RIM)
+)
+"""Directions around a rim."""
 FLAT_RIM = 1e-5  # height of the higher side of a rim that counts as flat [m]
 DEEP = 0.02  # depth up to which a corner of a body is searched in a mesh, at least [m]
 UPRIGHT_RIM = 1e-9  # sine of the tilt of a cylinder below which its rim has no lowest point
@@ -183,25 +133,6 @@ def keep_on_planes(ground, solid, shape, near, pool, key):
 
 
 @kernel
-def corner_of(shape, i):
-    """Return corner i."""
-    return vec(shape, HEADER + CORNER * i)
-
-
-@kernel
-def face_of(shape, i):
-    """Return unit normal and offset of face i."""
-    k = HEADER + CORNER * int(shape[0]) + FACE * i
-    return vec(shape, k), shape[k + 3]
-
-
-@kernel
-def edge_place(shape, i):
-    """Return where the numbers of edge i begin."""
-    return HEADER + CORNER * int(shape[0]) + FACE * int(shape[2]) + EDGE * i
-
-
-@kernel
 def keep_corners_on_planes(ground, solid, shape, near, pool, key):
     """Store the contacts of the corners with planes."""
     radius = shape[3]
@@ -235,7 +166,7 @@ def keep_rims(ground, solid, shape, near, pool, key):
             middle = dot(n, solid[3]) - offset + side * local[2]
             # the lowest point of the rim, and others in equal distances from it
             for k in range(count):
-                c, s = np.cos(k * np.pi / (0.5 * count)), np.sin(k * np.pi / (0.5 * count))
+                c, s = AROUND[ON_RIM // count * k]
                 gap = middle - radius * c * sine
                 if gap <= near:
                     x, y = c * down[0] - s * down[1], s * down[0] + c * down[1]
@@ -600,7 +531,8 @@ def detect_on_ground(ground, pose, solids, pairs, carriers, near, pool):
         solids: (body, place in its axes, half sizes and radius, placement in world, reach, shapes,
             first number of each shape, scratch for edges): as in `detect_pairs`.
         pairs: see PAIR_NUMBERS, shape (any,).
-        carriers: the bodies with such solids and the boxes about these, see `carriers_of`.
+        carriers: the bodies with such solids, the boxes about these, see `carriers_of`, and their
+            clearances, see CLEARANCE_NUMBERS.
         near: largest gap [m].
         pool: the slots, see `clear_pool`.
     """
@@ -613,7 +545,9 @@ def detect_on_ground(ground, pose, solids, pairs, carriers, near, pool):
 @kernel
 def any_near_ground(ground, pose, carriers, near):
     """Return False where no contact of a solid with the ground can be within `near` [m]."""
-    (bodies, boxes), near_any = carriers, False
+    (bodies, boxes, known), near_any = carriers, False
+    if ground.find_facets != 0:
+        return any_not_clear(pose, bodies, boxes, known, near)
     if ground.kind != PLANES or ground.features > 1:
         return True
     n, offset = plane_of(ground.data, 0)
@@ -637,7 +571,7 @@ def clears_plane(axes, box, n, offset):
 @kernel
 def detect_on_plane(ground, pose, solids, pairs, carriers, near, pool):
     """Fill slots of the contacts of solids with one plane; arguments as `detect_on_ground`."""
-    (bodies, boxes), (n, offset) = carriers, plane_of(ground.data, 0)
+    (bodies, boxes, _), (n, offset) = carriers, plane_of(ground.data, 0)
     _, own, size, place, reach, shapes, begin, _ = solids
     for carrier in range(boxes.shape[0]):
         c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
@@ -662,12 +596,22 @@ def detect_on_plane(ground, pose, solids, pairs, carriers, near, pool):
 @kernel
 def detect_on_other(ground, pose, solids, pairs, carriers, near, pool):
     """Fill slots of the contacts of solids with other ground; arguments as `detect_on_ground`."""
-    bodies, boxes = carriers
+    bodies, boxes, known = carriers
     _, own, size, place, reach, shapes, begin, edges = solids
     scratch = edges, corner_slots()
     for carrier in range(boxes.shape[0]):
         c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
         axes = pose[bodies[c]]
+        run = bodies[c + 1], bodies[c + 2]
+        if ground.find_facets != 0:
+            moved = moved_at_most(axes, box, known[carrier])
+            if known[carrier, CLEARANCE] - moved > near:
+                continue
+            if moved >= known[carrier, WAIT]:
+                clearance = clearance_of(ground, axes, box, solids, pairs, run, scratch[1], near)
+                note_clearance(axes, clearance, near, known[carrier])
+                if known[carrier, CLEARANCE] > near:
+                    continue
         # most bodies and solids are above all ground with the box about them
         middle = add(vec(axes, 9), to_outer(axes, vec(box, 0)))
         half = half_outer(axes, vec(box, 3))
@@ -676,8 +620,7 @@ def detect_on_other(ground, pose, solids, pairs, carriers, near, pool):
         for k in range(bodies[c + 1], bodies[c + 2]):
             i = pairs[PAIR_NUMBERS * k]
             place_solid(axes, own[i], place[i])
-            half = half_outer(place[i], (size[i, 0], size[i, 1], size[i, 2]))
-            half = (half[0] + size[i, 3], half[1] + size[i, 3], half[2] + size[i, 3])
+            half = half_of_solid(place[i], size[i])
             top = top_of_ground(ground, vec(place[i], 9), half, near)
             if place[i, 11] - half[2] - near > top:
                 continue
@@ -686,6 +629,60 @@ def detect_on_other(ground, pose, solids, pairs, carriers, near, pool):
                 keep_contacts_with_ground(
                     ground, solid, shape, top, near, scratch, pool, float(CONTACTS) * k
                 )
+
+
+@kernel
+def clearance_of(ground, axes, box, solids, pairs, run, found, near):
+    """Return a bound on the distance of a body from ground with facets [m], see _clearance.py.
+
+    At most MOST; 0 where it may be no more than `near`.
+
+    Args:
+        ground: a `Ground` with facets.
+        axes: of the body, shape (12,).
+        box: about its solids, see `carriers_of`, shape (any,).
+        solids: as in `detect_on_ground`.
+        pairs: likewise.
+        run: its first pair, and one past the last.
+        found: slots of a corner, see `corner_slots`.
+        near: largest gap [m].
+    """
+    _, own, size, place, _, shapes, begin, _ = solids
+    if height_over(ground, add(vec(axes, 9), to_outer(axes, vec(box, 0))),
+                   half_outer(axes, vec(box, 3))) >= MOST:  # fmt: skip
+        return MOST
+    clearance = MOST
+    for k in range(run[0], run[1]):
+        i = pairs[PAIR_NUMBERS * k]
+        place_solid(axes, own[i], place[i])
+        half, centre = half_of_solid(place[i], size[i]), vec(place[i], 9)
+        over = height_over(ground, centre, half)
+        if over >= MOST:
+            continue
+        if over <= near:
+            solid, shape = solid_at(place, size, i), shapes[begin[i] :]
+            over = clearance_over_facets(ground, solid, shape, half, near)
+            # with no facet in it a solid is in front of the ground if one of its points is
+            p = add(solid[3], to_world(solid, corner_of(shape, 0)))
+            if over > near:
+                find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
+            if over <= near or found[0][0] < 0.0:
+                return 0.0
+        clearance = min(clearance, over)
+    return clearance
+
+
+@kernel
+def height_over(ground, middle, half):
+    """Return how high a box along the axes of the world is over all ground within MOST [m]."""
+    return middle[2] - half[2] - top_of_ground(ground, middle, half, MOST)
+
+
+@kernel
+def half_of_solid(axes, size):
+    """Return the half sizes of the box about a solid along the axes of the world [m]."""
+    half = half_outer(axes, (size[0], size[1], size[2]))
+    return half[0] + size[3], half[1] + size[3], half[2] + size[3]
 
 
 @kernel
@@ -747,18 +744,6 @@ def reaches_ground(ground, centre, reach, edges):
     for f in range(ground.features):
         nearest = min(nearest, distance_and_normal(ground, f, x, y, z)[0])
     return nearest <= reach
-
-
-def shapes_of(solids: Iterable[Solid]) -> tuple[Array, Indices]:
-    """Return the numbers of all shapes, and the first of each."""
-    numbers = [shape_numbers(solid) for solid in solids]
-    begin = np.cumsum([0, *map(len, numbers)])[:-1]
-    return np.concatenate([*numbers, np.zeros(0)]), begin.astype(np.int64)
-
-
-def most_edges(shapes: Array, begin: Indices) -> int:
-    """Return the largest number of edges of a shape."""
-    return max((int(shapes[k + 1]) for k in begin), default=0)
 
 
 def carriers_of(
