@@ -38,9 +38,10 @@ CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
 """Numbers of a bilateral constraint, see constraints/_constraint_rows.py."""
 EDGE_ROW, MOST_EDGES = 13, 512
 """Numbers of an edge of the ground, see collision/_facets.py; most edges near one body."""
-LISTED, MOST_LISTED = 5, 59
-"""Numbers before the facets of a list of those near a point, see collision/_facets.py; most of
-them."""
+LIST_RADIUS, LIST_COUNT, LISTED, MOST_LISTED = 3, 4, 5, 59
+"""Places in a list of the facets near a point, see collision/_facets.py: behind the point its
+radius, the number of facets, the first one; and the most of them."""
+MOST_ROOMS = 64  # corners of a solid whose distances from the ground are kept
 CANDIDATE_NUMBERS = 6  # of a contact over a face: place (3), height, number, whether it counts
 TERRAIN_DATA = 16
 """Numbers of a terrain of any kind, besides its relief."""
@@ -185,7 +186,10 @@ class Sizes:
             'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
             'shapes': (self.n_shape_numbers,), 'carrier_box': (self.n_carriers, CARRIER_SIZES),
             'clearances': (self.n_carriers, CLEARANCE_NUMBERS),
+            'solid_clearances': (self.n_solids if self.n_grounded else 0, CLEARANCE_NUMBERS),
             'on_face': (self.n_on_face, CANDIDATE_NUMBERS),
+            'corner_room': (self.n_solids if self.n_grounded else 0, 12 + MOST_ROOMS),
+            'solid_facets': (self.n_solids if self.n_grounded else 0, LISTED + MOST_LISTED),
             'ground_edges': (MOST_EDGES + 1 if self.n_grounded else 0, EDGE_ROW),
             # moments of contacts
             'roll_axis': (self.n_moments, 3), 'roll_compliance': (self.n_moments,),

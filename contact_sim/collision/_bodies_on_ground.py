@@ -30,27 +30,34 @@ from contact_sim.arrays._fields import (
     CARRIER_NUMBERS,
     CARRIER_SIZES,
     CLEARANCE,
+    LIST_RADIUS,
     MOST_EDGES,
     PAIR_NUMBERS,
     WAIT,
 )
+from contact_sim.arrays._views import ITEM
 from contact_sim.collision._clearance import (
+    GAIN,
     MOST,
+    ROUNDED,
     any_not_clear,
+    clearance_left,
     clearance_over_facets,
-    moved_at_most,
+    corner_rooms,
     note_clearance,
 )
 from contact_sim.collision._contact_slots import (
     CONTACTS,
     KEPT,
+    NO_FEATURE,
     keep_pair_contact,
     pair_of,
     write_frame,
 )
+from contact_sim.collision._facets import DEEP
 from contact_sim.collision._height_field_contacts import top_of_field
 from contact_sim.collision._mesh_contacts import top_of_mesh
-from contact_sim.collision._shapes import ELLIPSOID, corner_of, edge_place, face_of
+from contact_sim.collision._shapes import CORNER, ELLIPSOID, HEADER, corner_of, edge_place, face_of
 from contact_sim.collision._solid_contacts import place_solid, solid_at, to_local, to_world
 from contact_sim.collision._surface import (
     FIELD,
@@ -58,6 +65,7 @@ from contact_sim.collision._surface import (
     PLANES,
     distance_and_normal,
     find_contacts,
+    find_listed,
     plane_of,
 )
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
@@ -68,6 +76,8 @@ from contact_sim.solvers._jit import call_find_edges, kernel
 # numbers for each corner, one per facet of the ground; then those of edges of the ground.
 
 FACETS = 2**23
+POINT_SHAPE = np.zeros(HEADER + CORNER)
+POINT_SHAPE[0] = 1.0
 FIRST_END, SECOND_END, CROSSING = 1021, 1022, 1023
 """Numbers, in place of a corner, of both ends of an edge of the ground, and of two edges."""
 MOST_OF_PAIR = 20  # contacts of one solid with edges of the ground
@@ -86,7 +96,6 @@ AROUND = tuple(
 )
 """Directions around a rim."""
 FLAT_RIM = 1e-5  # height of the higher side of a rim that counts as flat [m]
-DEEP = 0.02  # depth up to which a corner of a body is searched in a mesh, at least [m]
 UPRIGHT_RIM = 1e-9  # sine of the tilt of a cylinder below which its rim has no lowest point
 
 
@@ -100,19 +109,32 @@ def keep_contacts_with_ground(ground, solid, shape, top, near, scratch, pool, ke
         shape: its numbers, see `shape_numbers`, shape (any,).
         top: height that no ground with facets under the solid exceeds, or infinity [m].
         near: largest gap [m].
-        scratch: edges of the ground within its bounding sphere, see `find_edges`, and slots of a
-            corner, see `corner_slots`.
+        scratch: edges of the ground within its bounding sphere, see `find_edges`; slots of a
+            corner, see `corner_slots`; address of the list of facets near the solid, 0 without
+            one; distances of its corners and how far it moved, see `corner_rooms`.
         pool: the slots, see `clear_pool`.
         key: number of the first feature of the pair.
     """
+    if ground.find_facets != 0:
+        keep_on_facets(ground, solid, shape, top, near, scratch, pool, key)
+    else:
+        keep_without_facets(ground, solid, shape, near, pool, key)
+
+
+@kernel
+def keep_without_facets(ground, solid, shape, near, pool, key):
+    """Store the contacts of a solid with planes, a sphere or a cylinder."""
     if ground.kind == PLANES:
         keep_on_planes(ground, solid, shape, near, pool, key)
-        return
-    if ground.kind != FIELD and ground.kind != MESH:
+    else:
         keep_on_round(ground, solid, shape, near, pool, key)
-        return
-    edges, found = scratch
-    keep_corners(ground, solid, shape, top, near, found, pool, key)
+
+
+@kernel
+def keep_on_facets(ground, solid, shape, top, near, scratch, pool, key):
+    """Store the contacts of a solid with facets; arguments as `keep_contacts_with_ground`."""
+    edges = scratch[0]
+    keep_corners(ground, solid, shape, top, near, scratch, pool, key)
     # a sphere has no edges: its centre finds those of the ground
     for e in range(int(edges[MOST_EDGES, 0]) if shape[1] > 0.0 else 0):
         if shape[2] > 0.0:
@@ -201,26 +223,46 @@ def corner_slots():
 
 
 @kernel
-def keep_corners(ground, solid, shape, top, near, found, pool, key):
+def keep_corners(ground, solid, shape, top, near, scratch, pool, key):
     """Store the contacts of the corners, spheres of the radius of the solid, with facets."""
     # most corners of a body that lies are above all ground: up in its axes, and how far up
     up, above = (solid[0][2], solid[1][2], solid[2][2]), top - solid[3][2] + shape[3] + near
     radius, slots = shape[3], min(ground.features, CORNER_SLOTS)
+    _, found, listed, rooms, moved = scratch
     distance, frame, feature = found
     for i in range(int(shape[0])):
+        if i < rooms.shape[0] and rooms[i] - moved > near:
+            continue
         corner = corner_of(shape, i)
         if dot(up, corner) > above:
             continue
         p = add(solid[3], to_world(solid, corner))
         if p[2] - radius - near > top_of_ground(ground, p, (radius, radius), near):
             continue
-        find_contacts(ground, p[0], p[1], p[2], -(radius + max(near, DEEP)), found, 0, slots)
+        reach = -(radius + max(near, DEEP))
+        find_listed(ground, p[0], p[1], p[2], reach, listed, found, 0, slots)
+        if i < rooms.shape[0]:
+            rooms[i] = corner_room(ground, solid, p, radius, near, found) - moved
         for s in range(slots):
             gap = distance[s] - radius
             if gap <= near:
                 n = vec(frame[s, 2], 0)
                 number = float(FACETS) * i + feature[s] % FACETS
                 keep_pair_contact(pool, key + number, gap, n, sub(p, scaled(radius, n)))
+
+
+@kernel
+def corner_room(ground, solid, p, radius, near, found):
+    """Return a bound on the distance of a corner at p from facets [m], 0 without one of use.
+
+    `found` is what it touches up to DEEP.
+    """
+    nearest = DEEP if found[2][0] == NO_FEATURE else found[0][0] - radius
+    if nearest <= near + GAIN:
+        return 0.0
+    point = solid[0], solid[1], solid[2], p, (0.0, 0.0, 0.0), radius
+    half = radius, radius, radius
+    return clearance_over_facets(ground, point, POINT_SHAPE, half, DEEP, near) - ROUNDED
 
 
 @kernel
@@ -529,7 +571,9 @@ def detect_on_ground(ground, pose, solids, pairs, carriers, near, pool):
         ground: a `Ground`.
         pose: rotation by columns and position of each body in world, shape (nb, 12).
         solids: (body, place in its axes, half sizes and radius, placement in world, reach, shapes,
-            first number of each shape, scratch for edges): as in `detect_pairs`.
+            first number of each shape, scratch for edges): as in `detect_pairs`; then what is
+            kept of each: its clearance, see CLEARANCE_NUMBERS, the distances of its corners, see
+            `corner_rooms`, and its list of near facets, see _facets.py.
         pairs: see PAIR_NUMBERS, shape (any,).
         carriers: the bodies with such solids, the boxes about these, see `carriers_of`, and their
             clearances, see CLEARANCE_NUMBERS.
@@ -538,8 +582,10 @@ def detect_on_ground(ground, pose, solids, pairs, carriers, near, pool):
     """
     if ground.kind == PLANES and ground.features == 1:
         detect_on_plane(ground, pose, solids, pairs, carriers, near, pool)
+    elif ground.find_facets != 0:
+        detect_on_facets(ground, pose, solids, pairs, carriers, near, pool)
     else:
-        detect_on_other(ground, pose, solids, pairs, carriers, near, pool)
+        detect_on_round(ground, pose, solids, pairs, carriers, near, pool)
 
 
 @kernel
@@ -572,7 +618,7 @@ def clears_plane(axes, box, n, offset):
 def detect_on_plane(ground, pose, solids, pairs, carriers, near, pool):
     """Fill slots of the contacts of solids with one plane; arguments as `detect_on_ground`."""
     (bodies, boxes, _), (n, offset) = carriers, plane_of(ground.data, 0)
-    _, own, size, place, reach, shapes, begin, _ = solids
+    own, size, place, reach, shapes, begin = solids[1:7]
     for carrier in range(boxes.shape[0]):
         c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
         axes = pose[bodies[c]]
@@ -594,81 +640,89 @@ def detect_on_plane(ground, pose, solids, pairs, carriers, near, pool):
 
 
 @kernel
-def detect_on_other(ground, pose, solids, pairs, carriers, near, pool):
-    """Fill slots of the contacts of solids with other ground; arguments as `detect_on_ground`."""
-    bodies, boxes, known = carriers
-    _, own, size, place, reach, shapes, begin, edges = solids
-    scratch = edges, corner_slots()
+def detect_on_round(ground, pose, solids, pairs, carriers, near, pool):
+    """Fill slots of the contacts with ground without facets; arguments as `detect_on_ground`."""
+    bodies, boxes, _ = carriers
+    own, size, place, reach, shapes, begin, edges = solids[1:8]
     for carrier in range(boxes.shape[0]):
-        c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
-        axes = pose[bodies[c]]
-        run = bodies[c + 1], bodies[c + 2]
-        if ground.find_facets != 0:
-            moved = moved_at_most(axes, box, known[carrier])
-            if known[carrier, CLEARANCE] - moved > near:
-                continue
-            if moved >= known[carrier, WAIT]:
-                clearance = clearance_of(ground, axes, box, solids, pairs, run, scratch[1], near)
-                note_clearance(axes, clearance, near, known[carrier])
-                if known[carrier, CLEARANCE] > near:
-                    continue
-        # most bodies and solids are above all ground with the box about them
-        middle = add(vec(axes, 9), to_outer(axes, vec(box, 0)))
-        half = half_outer(axes, vec(box, 3))
-        if middle[2] - half[2] - near > top_of_ground(ground, middle, half, near):
-            continue
+        c = CARRIER_NUMBERS * carrier
         for k in range(bodies[c + 1], bodies[c + 2]):
             i = pairs[PAIR_NUMBERS * k]
-            place_solid(axes, own[i], place[i])
-            half = half_of_solid(place[i], size[i])
-            top = top_of_ground(ground, vec(place[i], 9), half, near)
-            if place[i, 11] - half[2] - near > top:
-                continue
-            if reaches_ground(ground, vec(place[i], 9), reach[i] + near, edges):
+            place_solid(pose[bodies[c]], own[i], place[i])
+            if reaches_ground(ground, vec(place[i], 9), reach[i] + near, 0, edges):
                 solid, shape = solid_at(place, size, i), shapes[begin[i] :]
-                keep_contacts_with_ground(
-                    ground, solid, shape, top, near, scratch, pool, float(CONTACTS) * k
-                )
+                keep_without_facets(ground, solid, shape, near, pool, float(CONTACTS) * k)
 
 
 @kernel
-def clearance_of(ground, axes, box, solids, pairs, run, found, near):
-    """Return a bound on the distance of a body from ground with facets [m], see _clearance.py.
+def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
+    """Fill slots of the contacts with ground with facets; arguments as `detect_on_ground`."""
+    bodies, boxes, known_bodies = carriers
+    _, own, size, place, reach, shapes, begin, edges, (known, rooms, lists) = solids
+    found = corner_slots()
+    for carrier in range(boxes.shape[0]):
+        c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
+        axes = pose[bodies[c]]
+        if clearance_left(axes, box, known_bodies[carrier]) > near:
+            continue
+        # most bodies are above all ground with the box about them
+        middle, least = add(vec(axes, 9), to_outer(axes, vec(box, 0))), MOST
+        over = height_over(ground, middle, half_outer(axes, vec(box, 3)))
+        if over > near:
+            note_clearance(axes, over, near, known_bodies[carrier])
+            continue
+        for k in range(bodies[c + 1], bodies[c + 2]):
+            i = pairs[PAIR_NUMBERS * k]
+            about = vec(own[i], 9) + (reach[i], reach[i], reach[i])  # its sphere as a box
+            left = clearance_left(axes, about, known[i])
+            if left <= near:
+                place_solid(axes, own[i], place[i])
+                solid, shape = solid_at(place, size, i), shapes[begin[i] :]
+                half = half_of_solid(place[i], size[i])
+                if known[i, CLEARANCE] - left >= known[i, WAIT]:
+                    left = clearance_of(ground, solid, shape, half, found, near)
+                    note_clearance(axes, left, near, known[i])
+            least = min(least, left)
+            if left > near:
+                continue
+            top = top_of_ground(ground, solid[3], half, near)
+            if solid[3][2] - half[2] - near > top:
+                continue
+            listed = int(lists.ctypes.data) + ITEM * lists.shape[1] * i
+            reaches_ground(ground, solid[3], reach[i] + near, listed, edges)
+            scratch = (
+                edges, found, listed if lists[i, LIST_RADIUS] > 0.0 else 0, rooms[i, 12:],
+                corner_rooms(place[i], size[i], rooms[i]),
+            )  # fmt: skip
+            keep_on_facets(ground, solid, shape, top, near, scratch, pool, float(CONTACTS) * k)
+        if least > near:
+            note_clearance(axes, least, near, known_bodies[carrier])
+
+
+@kernel
+def clearance_of(ground, solid, shape, half, found, near):
+    """Return a bound on the distance of a solid from ground with facets [m], see _clearance.py.
 
     At most MOST; 0 where it may be no more than `near`.
 
     Args:
         ground: a `Ground` with facets.
-        axes: of the body, shape (12,).
-        box: about its solids, see `carriers_of`, shape (any,).
-        solids: as in `detect_on_ground`.
-        pairs: likewise.
-        run: its first pair, and one past the last.
+        solid: its axes and centre in world, see `solid_at`.
+        shape: its numbers, see _shapes.py, shape (any,).
+        half: half sizes of the box about it along the axes of the world, (x, y, z) [m].
         found: slots of a corner, see `corner_slots`.
         near: largest gap [m].
     """
-    _, own, size, place, _, shapes, begin, _ = solids
-    if height_over(ground, add(vec(axes, 9), to_outer(axes, vec(box, 0))),
-                   half_outer(axes, vec(box, 3))) >= MOST:  # fmt: skip
+    over = height_over(ground, solid[3], half)
+    if over >= MOST:
         return MOST
-    clearance = MOST
-    for k in range(run[0], run[1]):
-        i = pairs[PAIR_NUMBERS * k]
-        place_solid(axes, own[i], place[i])
-        half, centre = half_of_solid(place[i], size[i]), vec(place[i], 9)
-        over = height_over(ground, centre, half)
-        if over >= MOST:
-            continue
-        if over <= near:
-            solid, shape = solid_at(place, size, i), shapes[begin[i] :]
-            over = clearance_over_facets(ground, solid, shape, half, near)
-            # with no facet in it a solid is in front of the ground if one of its points is
-            p = add(solid[3], to_world(solid, corner_of(shape, 0)))
-            if over > near:
-                find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
-            if over <= near or found[0][0] < 0.0:
-                return 0.0
-        clearance = min(clearance, over)
+    clearance = max(over, clearance_over_facets(ground, solid, shape, half, MOST, near))
+    if over <= near < clearance:
+        # with no facet in it a solid is in front of the ground if one of its points is
+        p = add(solid[3], to_world(solid, corner_of(shape, 0)))
+        find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
+        if found[0][0] < 0.0:
+            return 0.0
     return clearance
 
 
@@ -731,14 +785,15 @@ def extent_along(own, size, shape, n):
 
 
 @kernel
-def reaches_ground(ground, centre, reach, edges):
+def reaches_ground(ground, centre, reach, listed, edges):
     """Return whether ground without facets is within `reach` of a point [m].
 
-    On ground with facets its convex edges within `reach` fill `edges`, and the result is True.
+    On ground with facets its convex edges within `reach` fill `edges`, the list at the address
+    `listed`, if not 0, serves all corners within, and the result is True.
     """
     x, y, z = centre
     if ground.find_edges != 0:
-        call_find_edges(ground, x, y, z, reach, edges)
+        call_find_edges(ground, x, y, z, reach, listed, edges)
         return True
     nearest = np.inf
     for f in range(ground.features):

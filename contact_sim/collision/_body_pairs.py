@@ -250,6 +250,7 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
     place, size = np.empty((2, 12)), np.empty((2, 4))
     ground, shapes, begin, edges, reach, near = terrain
     scratch, found = np.empty((AT_ONCE, CANDIDATE_NUMBERS)), corner_slots()
+    of_ground = edges, found, 0, np.empty(0), 0.0
     pool = (
         0, np.zeros(2, np.int64), np.empty((AT_ONCE, 3)), np.empty((AT_ONCE, 3, 3)),
         np.empty(AT_ONCE), np.empty(AT_ONCE),
@@ -272,9 +273,9 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
             else:
                 centre, bound = vec(place[0], 9), reach[pair[0]] + near
                 solid, shape = solid_at(place, size, 0), shapes[begin[pair[0]] :]
-                if reaches_ground(ground, centre, bound, edges):
+                if reaches_ground(ground, centre, bound, 0, edges):
                     keep_contacts_with_ground(
-                        ground, solid, shape, np.inf, near, (edges, found), pool, 0.0
+                        ground, solid, shape, np.inf, near, of_ground, pool, 0.0
                     )
             for c in range(pool[1][KEPT]):
                 if pool[5][c] == key:

@@ -44,7 +44,8 @@ from contact_sim.collision._surface import FIELD
 from contact_sim.dynamics._vectors import add, dot, sub, vec
 from contact_sim.solvers._jit import kernel
 
-MOST = 0.1  # largest clearance [m]
+MOST = 0.1  # largest clearance of a body [m]
+RENEWED = 0.002  # way of a solid after which the distances of its corners are found anew [m]
 GAIN = 0.001  # by how much a body moves at least between two looks at its clearance [m]
 ROUNDED = 1e-6  # by how much a clearance is less than what is found [m]
 
@@ -55,7 +56,7 @@ def moved_at_most(axes, box, known):
 
     Args:
         axes: rotation by columns and position of the body, shape (12,).
-        box: centre and half sizes of the box in these axes, shape (any,).
+        box: centre and half sizes of the box in these axes, six numbers.
         known: the axes before, shape (any,).
     """
     off = sub(vec(axes, 9), vec(known, 9))
@@ -64,6 +65,12 @@ def moved_at_most(axes, box, known):
         turn = sub(vec(axes, 3 * k), vec(known, 3 * k))
         moved += (abs(box[k]) + box[3 + k]) * np.sqrt(dot(turn, turn))
     return moved
+
+
+@kernel
+def clearance_left(axes, box, known):
+    """Return what is left of a clearance after the way that a body moved since [m]."""
+    return known[CLEARANCE] - moved_at_most(axes, box, known)
 
 
 @kernel
@@ -78,10 +85,30 @@ def any_not_clear(pose, bodies, boxes, known, near):
         near: largest gap [m].
     """
     for k in range(boxes.shape[0]):
-        moved = moved_at_most(pose[bodies[CARRIER_NUMBERS * k]], boxes[k], known[k])
-        if not known[k, CLEARANCE] - moved > near:
+        axes = pose[bodies[CARRIER_NUMBERS * k]]
+        if not clearance_left(axes, boxes[k], known[k]) > near:
             return True
     return False
+
+
+@kernel
+def corner_rooms(axes, size, rooms):
+    """Return how far a point of a solid has moved at most since its corners were looked at [m].
+
+    Args:
+        axes: placement of the solid in world, shape (12,).
+        size: half sizes of the box about its corners [m], shape (any,).
+        rooms: its placement then, and how far each corner was from the ground at least, less what
+            the solid had moved when that was found, shape (12 + MOST_ROOMS,). After a long way
+            they start anew.
+    """
+    moved = moved_at_most(axes, (0.0, 0.0, 0.0, size[0], size[1], size[2]), rooms)
+    if moved > RENEWED:
+        rooms[12:] = 0.0
+        for k in range(12):
+            rooms[k] = axes[k]
+        moved = 0.0
+    return moved
 
 
 @kernel
@@ -89,13 +116,13 @@ def note_clearance(axes, clearance, near, known):
     """Note the clearance of a body [m], and how far it moves at least before the next look."""
     for k in range(12):
         known[k] = axes[k]
-    known[CLEARANCE] = clearance - ROUNDED
+    known[CLEARANCE] = min(clearance, MOST) - ROUNDED
     known[WAIT] = GAIN + max(near - clearance, 0.0)
 
 
 @kernel
-def clearance_over_facets(ground, solid, shape, half, near):
-    """Return a bound on the distance of a solid from the facets of a ground, at most MOST [m].
+def clearance_over_facets(ground, solid, shape, half, most, near):
+    """Return a bound on the distance of a solid from the facets of a ground [m].
 
     0 if its parts may be on several sides of the ground: where that has a border; and wherever it
     is no larger than `near`.
@@ -105,20 +132,21 @@ def clearance_over_facets(ground, solid, shape, half, near):
         solid: its axes and centre in world, see `solid_at`.
         shape: its numbers, see _shapes.py, shape (any,).
         half: half sizes of the box about it along the axes of the world, (x, y, z) [m].
+        most: largest distance of interest [m].
         near: distance of no use [m].
     """
-    room = (half[0] + MOST, half[1] + MOST, half[2] + MOST)
+    room = (half[0] + most, half[1] + most, half[2] + most)
     if ground.kind == FIELD:
-        return clearance_over_field(ground, solid, shape, half, room, near)
-    return clearance_over_mesh(ground, solid, shape, half, room, near)
+        return clearance_over_field(ground, solid, shape, half, room, most, near)
+    return clearance_over_mesh(ground, solid, shape, half, room, most, near)
 
 
 @kernel
-def clearance_over_field(ground, solid, shape, half, room, near):
+def clearance_over_field(ground, solid, shape, half, room, clearance, near):
     """Return the clearance over a height field; `room` is the half size of the box searched."""
     nx, ny = size_of(ground)
     scale, base = ground.data[FIELD_SCALE], (ground.data[FIELD_X0], ground.data[FIELD_Y0], 0.0)
-    middle, clearance = sub(solid[3], base), MOST
+    middle = sub(solid[3], base)
     inside = middle[0] >= room[0] and middle[0] + room[0] <= scale * (nx - 1)
     if not inside or middle[1] < room[1] or middle[1] + room[1] > scale * (ny - 1):
         return 0.0
@@ -139,9 +167,9 @@ def clearance_over_field(ground, solid, shape, half, room, near):
 
 
 @kernel
-def clearance_over_mesh(ground, solid, shape, half, room, near):
+def clearance_over_mesh(ground, solid, shape, half, room, clearance, near):
     """Return the clearance over a mesh; `room` is the half size of the box searched."""
-    data, relief, clearance = ground.data, ground.relief, MOST
+    data, relief = ground.data, ground.relief
     triangles, last = int(data[TRIANGLES]), int(data[TRIANGLES]) + int(data[EDGES])
     starts, entries = int(data[STARTS_FROM]), int(data[ENTRIES_FROM])
     low_x, high_x = bin_range(ground, solid[3][0], room[0], 0)
@@ -183,7 +211,7 @@ def apart(solid, shape, half, corners, n, most):
 
     Not exact where it is at least `most`. `n` is the unit normal of the triangle.
     """
-    radius, (a, b, c) = shape[3], corners
+    radius, (a, b, c) = solid[5], corners
     # between the boxes along the axes of the world: that of the solid includes its radius
     square = 0.0
     for k in range(3):

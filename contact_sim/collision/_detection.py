@@ -22,12 +22,18 @@ from contact_sim._types import Array, Indices
 from contact_sim.arrays._fields import EDGE_ROW, LISTED, MOST_EDGES, MOST_LISTED
 from contact_sim.arrays._views import ITEM, numbers_at
 from contact_sim.collision._contact_slots import NO_FEATURE, clear_slots, write_frame
+from contact_sim.collision._facets import DEEP
 from contact_sim.collision._height_field_contacts import (
     edges_of_field,
     field_curvature,
     find_on_field,
 )
-from contact_sim.collision._mesh_contacts import edges_of_mesh, find_on_mesh, mesh_curvature
+from contact_sim.collision._mesh_contacts import (
+    edges_of_mesh,
+    find_on_mesh,
+    mesh_curvature,
+    serve_on_mesh,
+)
 from contact_sim.collision._surface import (
     FIELD,
     NEAR,
@@ -118,13 +124,16 @@ def facet_curvature(
         bend[k] = H[k]
 
 
-@pointer(types.void(WHOLE, NUMBERS, NUMBERS, WHOLE, REAL, REAL, REAL, REAL, NUMBERS))
+@pointer(types.void(WHOLE, NUMBERS, NUMBERS, WHOLE, REAL, REAL, REAL, REAL, WHOLE, NUMBERS))
 def find_edges(
-    kind: Any, data: Any, relief: Any, length: Any, x: Any, y: Any, z: Any, reach: Any, out: Any
-) -> None:
+    kind: Any, data: Any, relief: Any, length: Any, x: Any, y: Any, z: Any, reach: Any,
+    listed: Any, out: Any,
+) -> None:  # fmt: skip
     """Fill the convex edges within `reach` of a point, rows as in _facets.py.
 
-    The first number of the row behind the last is their number.
+    The first number of the row behind the last is their number. The list of facets at the address
+    `listed`, if not 0, serves searches up to DEEP around all points within `reach` of a mesh then,
+    or has the radius 0. The grid of a field finds as quickly what is near a corner.
     """
     ground, edges = ground_at(kind, data, relief), carray(out, (MOST_EDGES + 1, EDGE_ROW))
     if kind == FIELD:
@@ -132,6 +141,8 @@ def find_edges(
     else:
         count = edges_of_mesh(ground, (x, y, z), reach, edges)
     edges[MOST_EDGES, 0] = count
+    if listed != 0 and kind != FIELD:
+        serve_on_mesh(ground, (x, y, z), reach + DEEP, numbers_at(listed, LIST_LENGTH))
 
 
 # Contact points.

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.arrays._fields import LISTED, MOST_LISTED
+from contact_sim.arrays._fields import LIST_COUNT, LIST_RADIUS, LISTED, MOST_LISTED
 from contact_sim.dynamics._vectors import cross, dot, put, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.terrain import SEAM
@@ -30,6 +30,7 @@ INSIDE, NONE = -1, 3
 TOLERANCE = 1e-9  # rounding of positions over the size of a facet [-]
 ANGLE = 1e-6
 """By how much a direction may leave the cone of the normals of an edge or corner [rad]."""
+DEEP = 0.02  # depth up to which a corner of a body is searched in a mesh, at least [m]
 EXTENSION = 0.01  # how far a triangle extends behind its neighbour at a concave edge [m]
 
 
@@ -198,7 +199,7 @@ def store_edge(edges, count, a, b, left, right, number):
 # depends on the facets within the limit of its search and on their order, so the same contacts
 # come of every list that serves it.
 
-LIST_REACH = 0.2  # largest distance of a search that makes a list [m]
+LIST_REACH = 0.5  # largest distance of a search that makes a list [m]
 LIST_SLACK = 0.02  # by how much a list reaches farther than the search that needs it [m]
 ROUNDED = 1e-6  # by how much it reaches farther than it says, for facets at its border [m]
 
@@ -207,7 +208,7 @@ ROUNDED = 1e-6  # by how much it reaches farther than it says, for facets at its
 def serves(known, p, limit):
     """Return whether a list contains all facets within `limit` of p."""
     off = sub(p, vec(known, 0))
-    room = known[3] - limit
+    room = known[LIST_RADIUS] - limit
     return room > 0.0 and dot(off, off) <= room * room
 
 
@@ -215,13 +216,13 @@ def serves(known, p, limit):
 def begin_list(known, p, radius):
     """Empty a list and give it another place and radius."""
     put(known, 0, p)
-    known[3], known[4] = radius, 0.0
+    known[LIST_RADIUS], known[LIST_COUNT] = radius, 0.0
 
 
 @kernel
 def add_to_list(known, facet):
     """Put a facet into an ascending list unless it is there; return as `append_to_list`."""
-    last = LISTED + int(known[4])
+    last = LISTED + int(known[LIST_COUNT])
     place = last
     while place > LISTED and known[place - 1] > facet:
         place -= 1
@@ -238,12 +239,12 @@ def add_to_list(known, facet):
 @kernel
 def append_to_list(known, facet):
     """Put a facet behind the others of a list; return False if it is full, of no use then."""
-    last = LISTED + int(known[4])
+    last = LISTED + int(known[LIST_COUNT])
     if last == LISTED + MOST_LISTED:
-        known[3] = 0.0
+        known[LIST_RADIUS] = 0.0
         return False
     known[last] = facet
-    known[4] += 1.0
+    known[LIST_COUNT] += 1.0
     return True
 
 

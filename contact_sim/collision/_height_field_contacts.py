@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contact_sim.arrays._fields import LISTED
+from contact_sim.arrays._fields import LIST_COUNT, LISTED
 from contact_sim.collision._contact_slots import NO_FEATURE, keep_facet_contact
 from contact_sim.collision._facets import (
     EXTENSION,
@@ -315,7 +315,7 @@ def find_near(ground, p, limit, reach, known, found, first, slots):
         return
     nx, ny = size_of(ground)
     scale, distance = ground.data[SCALE], found[0]
-    for place in range(LISTED, LISTED + int(known[4])):
+    for place in range(LISTED, LISTED + int(known[LIST_COUNT])):
         point, parts = divmod(int(known[place]), SHIFT)
         i, j = divmod(point, ny)
         patch = patch_at(ground.relief, nx, ny, i, j)
@@ -337,11 +337,15 @@ def has_list(ground, p, limit, known):
     """Return whether a list serves p, after making it anew where it did not."""
     if known.shape[0] == 0 or not limit <= LIST_REACH:
         return False
-    return (
-        serves(known, p, limit)
-        or list_facets(ground, p, limit + LIST_SLACK, known)
-        or list_facets(ground, p, limit, known)
-    )
+    return serves(known, p, limit) or make_list(ground, p, limit, known)
+
+
+@kernel
+def make_list(ground, p, limit, known):
+    """Make a list that serves p; return False if the facets near it are too many."""
+    if list_facets(ground, p, limit + LIST_SLACK, known):
+        return True
+    return list_facets(ground, p, limit, known)
 
 
 @kernel

@@ -27,7 +27,7 @@ import scipy
 from numpy.typing import NDArray
 
 from contact_sim._types import Array, Indices, Vector
-from contact_sim.arrays._fields import LISTED
+from contact_sim.arrays._fields import LIST_COUNT, LISTED
 from contact_sim.collision._contact_slots import FRAME, clear_slots, keep_facet_contact
 from contact_sim.collision._facets import (
     ANGLE,
@@ -463,7 +463,7 @@ def find_near(ground, p, limit, reach, known, found, first, slots):
     if not has_list(ground, p, limit, known):
         return find_in_front(ground, p, limit, reach, found, first, slots)
     nearest, behind = np.inf, np.inf
-    for k in range(LISTED, LISTED + int(known[4])):
+    for k in range(LISTED, LISTED + int(known[LIST_COUNT])):
         entry = int(known[k])
         away, n, is_behind = facet_contact(ground, entry, p, limit)
         if is_behind:
@@ -480,11 +480,22 @@ def has_list(ground, p, limit, known):
     """Return whether a list serves p, after making it anew where it did not."""
     if known.shape[0] == 0 or not limit <= LIST_REACH:
         return False
-    return (
-        serves(known, p, limit)
-        or list_facets(ground, p, limit + LIST_SLACK, known)
-        or list_facets(ground, p, limit, known)
-    )
+    return serves(known, p, limit) or make_list(ground, p, limit, known)
+
+
+@kernel
+def make_list(ground, p, limit, known):
+    """Make a list that serves p; return False if the facets near it are too many."""
+    if list_facets(ground, p, limit + LIST_SLACK, known):
+        return True
+    return list_facets(ground, p, limit, known)
+
+
+@kernel
+def serve_on_mesh(ground, p, limit, known):
+    """Let a list serve p, or give it the radius 0 if the facets near p are too many."""
+    if not serves(known, p, limit):
+        make_list(ground, p, limit, known)
 
 
 @kernel
@@ -519,6 +530,10 @@ def facet_contact(ground, entry, p, limit):
     data, relief = ground.data, ground.relief
     triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
     if entry < triangles:
+        place = TRIANGLE_NUMBERS * entry
+        n = vec(relief, place + 9)
+        if not abs(dot(n, sub(p, vec(relief, place)))) <= limit:
+            return np.inf, n, False
         return triangle_contact(triangle_at(relief, entry), p, limit)
     if entry < triangles + edges:
         row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (entry - triangles)

@@ -315,23 +315,23 @@ def call_facet_curvature(typingctx: Any, ground: Any, feature: Any, x: Any, y: A
 
 @intrinsic
 def call_find_edges(
-    typingctx: Any, ground: Any, x: Any, y: Any, z: Any, reach: Any, edges: Any
+    typingctx: Any, ground: Any, x: Any, y: Any, z: Any, reach: Any, listed: Any, edges: Any
 ) -> Any:  # fmt: skip
     """Call `find_edges` through the address in `ground`; arguments as there."""
     real = types.float64
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        ground, x, y, z, reach, edges = arguments
-        out = _array(context, builder, signature.args[5], edges).data
+        ground, x, y, z, reach, listed, edges = arguments
+        out = _array(context, builder, signature.args[6], edges).data
         ground_arguments = _ground(context, builder, signature.args[0], ground)
         _call(
             builder, builder.extract_value(ground, 6),
-            (*GROUND_ARGUMENTS, *4 * [DOUBLE], NUMBERS),
-            [*ground_arguments, x, y, z, reach, out],
+            (*GROUND_ARGUMENTS, *4 * [DOUBLE], INT64, NUMBERS),
+            [*ground_arguments, x, y, z, reach, listed, out],
         )  # fmt: skip
         return context.get_dummy_value()
 
-    return types.void(ground, real, real, real, real, edges), codegen
+    return types.void(ground, real, real, real, real, types.intp, edges), codegen
 
 
 @intrinsic

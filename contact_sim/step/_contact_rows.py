@@ -304,19 +304,27 @@ def activity_of(data, i):
     floats, on_ground = integers(data, f.FLOATS), i < leaf_dof.shape[0]
     if on_ground and leaf_dof[i] >= 0 and floats[leaf_dof[i]]:
         return ACTIVE  # a free base moves it in every direction
-    # squared lever of the contact: the size that rounding of J may have
-    place, origin = matrix(data, f.POSITION_START), vector(data, f.ORIGIN)
-    lever = 0.0
-    for a in range(3):
-        lever += (place[i, a] - origin[a]) ** 2
     if on_ground:
-        normal, other = normal_row_norms(data, i, lever, leaf_dof[i], -1)
+        normal, other = normal_row_norms(data, i, squared_lever(data, i), leaf_dof[i], -1)
     else:
         a, b, meet = two_branches(pairs, feature[i])
+        if b < 0 <= a and floats[a]:
+            return ACTIVE  # on the ground, or a body that does not move
+        lever = squared_lever(data, i)
         first = normal_row_norms(data, i, lever, a, meet)
         second = normal_row_norms(data, i, lever, b, meet)
         normal, other = first[0] + second[0], first[1] + second[1]
     return ACTIVE if normal > other else DEGENERATE
+
+
+@kernel
+def squared_lever(data, i):
+    """Return the squared distance of contact i from the reference point of the columns [m²]."""
+    place, origin = matrix(data, f.POSITION_START), vector(data, f.ORIGIN)
+    lever = 0.0
+    for a in range(3):
+        lever += (place[i, a] - origin[a]) ** 2
+    return lever
 
 
 @kernel

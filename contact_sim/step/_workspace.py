@@ -58,7 +58,11 @@ from contact_sim.step._moment_rows import moment_task
 
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
-GROUND_FIELDS = frozenset({'terrain', 'ground', 'near_facets', 'clearances'})
+FOUND_OF_GROUND = (
+    'near_facets', 'solid_facets', 'corner_room', 'clearances', 'solid_clearances',
+)  # fmt: skip
+"""What searches keep of the ground: zeros on another one."""
+GROUND_FIELDS = frozenset({'terrain', 'ground', *FOUND_OF_GROUND})
 """Fields with the numbers of the ground."""
 TIME_STEP_FIELDS = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
 """Fields that follow from the time step."""
@@ -583,6 +587,10 @@ def find_on_ground(data):
         integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), matrix(data, f.SOLID_SIZE),
         matrix(data, f.SOLID_POSE), vector(data, f.SOLID_REACH), vector(data, f.SHAPES),
         integers(data, f.SHAPE_BEGIN), matrix(data, f.GROUND_EDGES),
+        (
+            matrix(data, f.SOLID_CLEARANCES), matrix(data, f.CORNER_ROOM),
+            matrix(data, f.SOLID_FACETS),
+        ),
     )  # fmt: skip
     carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX), matrix(data, f.CLEARANCES)
     detect_on_ground(
