@@ -30,11 +30,18 @@ PAIR_NUMBERS = 5
 """Indices of a pair of solids: both solids, last dofs of their bodies, where the branches meet."""
 CARRIER_NUMBERS = 3  # indices of a body with solids on the ground: it, its pairs from and to
 CARRIER_SIZES = 7  # centre and half sizes of the box about its solids, and their farthest point
+CLEARANCE, WAIT, CLEARANCE_NUMBERS = 12, 13, 14
+"""Of the clearance of such a body: its placement then (12), the clearance, and how far it moves
+before the next look, see collision/_clearance.py."""
 GROUP_NUMBERS = 4  # indices of a group of pairs: both islands, the first pair, one past the last
 CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
 """Numbers of a bilateral constraint, see constraints/_constraint_rows.py."""
 EDGE_ROW, MOST_EDGES = 13, 512
 """Numbers of an edge of the ground, see collision/_facets.py; most edges near one body."""
+LIST_RADIUS, LIST_COUNT, LISTED, MOST_LISTED = 3, 4, 5, 59
+"""Places in a list of the facets near a point, see collision/_facets.py: behind the point its
+radius, the number of facets, the first one; and the most of them."""
+MOST_ROOMS = 64  # corners of a solid whose distances from the ground are kept
 CANDIDATE_NUMBERS = 6  # of a contact over a face: place (3), height, number, whether it counts
 TERRAIN_DATA = 16
 """Numbers of a terrain of any kind, besides its relief."""
@@ -80,7 +87,7 @@ class Sizes:
     n_carriers: int = 0
     """Bodies that carry such solids."""
     n_shape_numbers: int = 0
-    """Numbers of the shapes of the solids, see collision/_bodies_on_ground.py."""
+    """Numbers of the shapes of the solids, see collision/_shapes.py."""
     n_on_face: int = 0
     """Contacts that one solid may have over a face of another one, before some are chosen."""
     n_pair_groups: int = 0
@@ -165,6 +172,7 @@ class Sizes:
             'joint_stiffness': (self.n_springs,), 'joint_rest': (self.n_springs,),
             'implicit_springs': (1,), 'total_mass': (1,),
             'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),
+            'near_facets': (self.n_candidates if self.features > 1 else 0, LISTED + MOST_LISTED),
             'terrain': (TERRAIN_DATA,), 'restitution': (nc,), 'stabilisation': (2,),
             'default_friction': (nc,), 'default_restitution': (nc,),
             'inverse_weight': (rows,), 'interval_lower': (ns,), 'interval_upper': (ns,),
@@ -177,7 +185,11 @@ class Sizes:
             'pair_weight': (self.n_pairs,), 'pair_drift': (3 * self.n_pair_slots,),
             'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
             'shapes': (self.n_shape_numbers,), 'carrier_box': (self.n_carriers, CARRIER_SIZES),
+            'clearances': (self.n_carriers, CLEARANCE_NUMBERS),
+            'solid_clearances': (self.n_solids if self.n_grounded else 0, CLEARANCE_NUMBERS),
             'on_face': (self.n_on_face, CANDIDATE_NUMBERS),
+            'corner_room': (self.n_solids if self.n_grounded else 0, 12 + MOST_ROOMS),
+            'solid_facets': (self.n_solids if self.n_grounded else 0, LISTED + MOST_LISTED),
             'ground_edges': (MOST_EDGES + 1 if self.n_grounded else 0, EDGE_ROW),
             # moments of contacts
             'roll_axis': (self.n_moments, 3), 'roll_compliance': (self.n_moments,),

@@ -21,23 +21,43 @@ ellipsoid touches planes only, at its point farthest against the normal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+import math
 
 import numpy as np
-import scipy
 
 from contact_sim._types import Array, Indices
-from contact_sim.arrays._fields import CARRIER_NUMBERS, CARRIER_SIZES, MOST_EDGES, PAIR_NUMBERS
+from contact_sim.arrays._fields import (
+    CARRIER_NUMBERS,
+    CARRIER_SIZES,
+    CLEARANCE,
+    LIST_RADIUS,
+    MOST_EDGES,
+    PAIR_NUMBERS,
+    WAIT,
+)
+from contact_sim.arrays._views import ITEM
+from contact_sim.collision._clearance import (
+    GAIN,
+    MOST,
+    ROUNDED,
+    any_not_clear,
+    clearance_left,
+    clearance_over_facets,
+    corner_rooms,
+    note_clearance,
+)
 from contact_sim.collision._contact_slots import (
     CONTACTS,
     KEPT,
+    NO_FEATURE,
     keep_pair_contact,
     pair_of,
     write_frame,
 )
+from contact_sim.collision._facets import DEEP
 from contact_sim.collision._height_field_contacts import top_of_field
 from contact_sim.collision._mesh_contacts import top_of_mesh
+from contact_sim.collision._shapes import CORNER, ELLIPSOID, HEADER, corner_of, edge_place, face_of
 from contact_sim.collision._solid_contacts import place_solid, solid_at, to_local, to_world
 from contact_sim.collision._surface import (
     FIELD,
@@ -45,84 +65,19 @@ from contact_sim.collision._surface import (
     PLANES,
     distance_and_normal,
     find_contacts,
+    find_listed,
     plane_of,
 )
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
-from contact_sim.robot._collision_pairs import Collisions, Solid, corner_points
+from contact_sim.robot._collision_pairs import Collisions
 from contact_sim.solvers._jit import call_find_edges, kernel
-
-# Shapes: the corners, edges and faces of every solid as numbers, in the axes of the solid.
-#
-#     header     numbers of corners, edges and faces; radius [m]; radius and half length of a
-#                cylinder, else 0 [m]; kind, see _solid_contacts.py; semi-axes of an ellipsoid,
-#                else 0 [m]
-#     corners    place
-#     faces      unit outward normal and offset
-#     edges      both ends, the unit directions from it into its two faces, and their numbers
-
-HEADER, CORNER, FACE, EDGE = 10, 3, 4, 14
-KIND, ELLIPSOID = 6, 7  # places of the kind and of the first semi-axis
-SAME_FACE = 1e-6  # difference of normals up to which facets of a hull are one face
-
-
-@lru_cache(maxsize=4096)
-def shape_numbers(solid: Solid) -> Array:
-    """Return the shape of a solid as numbers, shape (any,); that of a cylinder, then its axis."""
-    if solid.ellipsoid:
-        return np.array([*np.zeros(KIND), solid.kind, *solid.ellipsoid])
-    back = solid.placement.inverse()
-    corners = np.array([back.act(point.offset) for point in corner_points(solid)])
-    rim = solid.cylinder or (0.0, 0.0)
-    numbers = _numbers(corners, solid.radius, rim, solid.kind)
-    if not any(rim):
-        return numbers
-    axis = np.outer([-1.0, 1.0], [0.0, 0.0, rim[1]])
-    return np.concatenate([numbers, _numbers(axis, rim[0], (0.0, 0.0), 1)])
-
-
-def _numbers(corners: Array, radius: float, rim: tuple[float, ...], kind: int) -> Array:
-    faces, edges = np.zeros((0, FACE)), np.zeros((0, EDGE))
-    if len(corners) == 2:
-        edges = np.concatenate([corners.ravel(), np.zeros(EDGE - 6)])[None]
-    elif len(corners) > 2:
-        faces, edges = _faces_and_edges(corners)
-    header = [len(corners), len(edges), len(faces), radius, *rim, kind, 0.0, 0.0, 0.0]
-    return np.concatenate([header, corners.ravel(), faces.ravel(), edges.ravel()])
-
-
-def _faces_and_edges(corners: Array) -> tuple[Array, Array]:
-    """Return the faces and edges of a convex hull; its coplanar triangles are one face."""
-    hull = scipy.spatial.ConvexHull(corners)
-    normals, of_face = hull.equations[:, :3], np.arange(len(hull.simplices))
-    # triangle i, place k and triangle j beyond the edge opposite to its corner k
-    i, k = np.indices(hull.neighbors.shape).reshape(2, -1)
-    j = hull.neighbors.ravel()
-    same = np.abs(normals[i] - normals[j]).max(axis=1) < SAME_FACE
-    for one, other in zip(i[same].tolist(), j[same].tolist(), strict=True):
-        of_face[of_face == of_face[other]] = of_face[one]
-    _, first, of_face = np.unique(of_face, return_index=True, return_inverse=True)
-    n = normals[first]
-    faces = np.column_stack([n, (corners @ n.T).max(axis=0)])
-    middle = np.array([
-        corners[np.unique(hull.simplices[of_face == face])].mean(axis=0)
-        for face in range(len(n))
-    ])  # fmt: skip
-    kept = (i < j) & (of_face[i] != of_face[j])
-    i, j, k = i[kept], j[kept], k[kept]
-    ends = np.array([[1, 2], [0, 2], [0, 1]])[k]
-    a, b = (corners[hull.simplices[i, ends[:, end]]] for end in (0, 1))
-    sides, inwards = (of_face[i], of_face[j]), []
-    for face in sides:
-        into = np.cross(n[face], b - a)
-        size = np.sign(np.sum(into * (middle[face] - a), axis=1)) / np.linalg.norm(into, axis=1)
-        inwards.append(into * size[:, None])
-    return faces, np.column_stack([a, b, *inwards, *sides])
-
 
 # Contacts of one solid. Its features are numbered within its pair (see _contact_slots.py): FACETS
 # numbers for each corner, one per facet of the ground; then those of edges of the ground.
 
 FACETS = 2**23
+POINT_SHAPE = np.zeros(HEADER + CORNER)
+POINT_SHAPE[0] = 1.0
 FIRST_END, SECOND_END, CROSSING = 1021, 1022, 1023
 """Numbers, in place of a corner, of both ends of an edge of the ground, and of two edges."""
 MOST_OF_PAIR = 20  # contacts of one solid with edges of the ground
@@ -135,8 +90,12 @@ DEEPER = 2.0  # overlap along two edges that counts in place of that of a face, 
 SAME_SIDE = 0.9  # cosine of normals above which a face and one of its edges are one side
 LYING = 0.2  # sine up to which an edge of the ground lies along a face
 ON_RIM, FEW_ON_RIM = 8, 4  # contacts of a rim with a plane: tilted, and flat
+AROUND = tuple(
+    (math.cos(k * math.pi / (0.5 * ON_RIM)), math.sin(k * math.pi / (0.5 * ON_RIM)))
+    for k in range(ON_RIM)
+)
+"""Directions around a rim."""
 FLAT_RIM = 1e-5  # height of the higher side of a rim that counts as flat [m]
-DEEP = 0.02  # depth up to which a corner of a body is searched in a mesh, at least [m]
 UPRIGHT_RIM = 1e-9  # sine of the tilt of a cylinder below which its rim has no lowest point
 
 
@@ -150,19 +109,32 @@ def keep_contacts_with_ground(ground, solid, shape, top, near, scratch, pool, ke
         shape: its numbers, see `shape_numbers`, shape (any,).
         top: height that no ground with facets under the solid exceeds, or infinity [m].
         near: largest gap [m].
-        scratch: edges of the ground within its bounding sphere, see `find_edges`, and slots of a
-            corner, see `corner_slots`.
+        scratch: edges of the ground within its bounding sphere, see `find_edges`; slots of a
+            corner, see `corner_slots`; address of the list of facets near the solid, 0 without
+            one; distances of its corners and how far it moved, see `corner_rooms`.
         pool: the slots, see `clear_pool`.
         key: number of the first feature of the pair.
     """
+    if ground.find_facets != 0:
+        keep_on_facets(ground, solid, shape, top, near, scratch, pool, key)
+    else:
+        keep_without_facets(ground, solid, shape, near, pool, key)
+
+
+@kernel
+def keep_without_facets(ground, solid, shape, near, pool, key):
+    """Store the contacts of a solid with planes, a sphere or a cylinder."""
     if ground.kind == PLANES:
         keep_on_planes(ground, solid, shape, near, pool, key)
-        return
-    if ground.kind != FIELD and ground.kind != MESH:
+    else:
         keep_on_round(ground, solid, shape, near, pool, key)
-        return
-    edges, found = scratch
-    keep_corners(ground, solid, shape, top, near, found, pool, key)
+
+
+@kernel
+def keep_on_facets(ground, solid, shape, top, near, scratch, pool, key):
+    """Store the contacts of a solid with facets; arguments as `keep_contacts_with_ground`."""
+    edges = scratch[0]
+    keep_corners(ground, solid, shape, top, near, scratch, pool, key)
     # a sphere has no edges: its centre finds those of the ground
     for e in range(int(edges[MOST_EDGES, 0]) if shape[1] > 0.0 else 0):
         if shape[2] > 0.0:
@@ -180,25 +152,6 @@ def keep_on_planes(ground, solid, shape, near, pool, key):
         keep_ellipsoid(ground, solid, shape, near, pool, key)
     else:
         keep_corners_on_planes(ground, solid, shape, near, pool, key)
-
-
-@kernel
-def corner_of(shape, i):
-    """Return corner i."""
-    return vec(shape, HEADER + CORNER * i)
-
-
-@kernel
-def face_of(shape, i):
-    """Return unit normal and offset of face i."""
-    k = HEADER + CORNER * int(shape[0]) + FACE * i
-    return vec(shape, k), shape[k + 3]
-
-
-@kernel
-def edge_place(shape, i):
-    """Return where the numbers of edge i begin."""
-    return HEADER + CORNER * int(shape[0]) + FACE * int(shape[2]) + EDGE * i
 
 
 @kernel
@@ -235,7 +188,7 @@ def keep_rims(ground, solid, shape, near, pool, key):
             middle = dot(n, solid[3]) - offset + side * local[2]
             # the lowest point of the rim, and others in equal distances from it
             for k in range(count):
-                c, s = np.cos(k * np.pi / (0.5 * count)), np.sin(k * np.pi / (0.5 * count))
+                c, s = AROUND[ON_RIM // count * k]
                 gap = middle - radius * c * sine
                 if gap <= near:
                     x, y = c * down[0] - s * down[1], s * down[0] + c * down[1]
@@ -270,26 +223,46 @@ def corner_slots():
 
 
 @kernel
-def keep_corners(ground, solid, shape, top, near, found, pool, key):
+def keep_corners(ground, solid, shape, top, near, scratch, pool, key):
     """Store the contacts of the corners, spheres of the radius of the solid, with facets."""
     # most corners of a body that lies are above all ground: up in its axes, and how far up
     up, above = (solid[0][2], solid[1][2], solid[2][2]), top - solid[3][2] + shape[3] + near
     radius, slots = shape[3], min(ground.features, CORNER_SLOTS)
+    _, found, listed, rooms, moved = scratch
     distance, frame, feature = found
     for i in range(int(shape[0])):
+        if i < rooms.shape[0] and rooms[i] - moved > near:
+            continue
         corner = corner_of(shape, i)
         if dot(up, corner) > above:
             continue
         p = add(solid[3], to_world(solid, corner))
         if p[2] - radius - near > top_of_ground(ground, p, (radius, radius), near):
             continue
-        find_contacts(ground, p[0], p[1], p[2], -(radius + max(near, DEEP)), found, 0, slots)
+        reach = -(radius + max(near, DEEP))
+        find_listed(ground, p[0], p[1], p[2], reach, listed, found, 0, slots)
+        if i < rooms.shape[0]:
+            rooms[i] = corner_room(ground, solid, p, radius, near, found) - moved
         for s in range(slots):
             gap = distance[s] - radius
             if gap <= near:
                 n = vec(frame[s, 2], 0)
                 number = float(FACETS) * i + feature[s] % FACETS
                 keep_pair_contact(pool, key + number, gap, n, sub(p, scaled(radius, n)))
+
+
+@kernel
+def corner_room(ground, solid, p, radius, near, found):
+    """Return a bound on the distance of a corner at p from facets [m], 0 without one of use.
+
+    `found` is what it touches up to DEEP.
+    """
+    nearest = DEEP if found[2][0] == NO_FEATURE else found[0][0] - radius
+    if nearest <= near + GAIN:
+        return 0.0
+    point = solid[0], solid[1], solid[2], p, (0.0, 0.0, 0.0), radius
+    half = radius, radius, radius
+    return clearance_over_facets(ground, point, POINT_SHAPE, half, DEEP, near) - ROUNDED
 
 
 @kernel
@@ -598,22 +571,29 @@ def detect_on_ground(ground, pose, solids, pairs, carriers, near, pool):
         ground: a `Ground`.
         pose: rotation by columns and position of each body in world, shape (nb, 12).
         solids: (body, place in its axes, half sizes and radius, placement in world, reach, shapes,
-            first number of each shape, scratch for edges): as in `detect_pairs`.
+            first number of each shape, scratch for edges): as in `detect_pairs`; then what is
+            kept of each: its clearance, see CLEARANCE_NUMBERS, the distances of its corners, see
+            `corner_rooms`, and its list of near facets, see _facets.py.
         pairs: see PAIR_NUMBERS, shape (any,).
-        carriers: the bodies with such solids and the boxes about these, see `carriers_of`.
+        carriers: the bodies with such solids, the boxes about these, see `carriers_of`, and their
+            clearances, see CLEARANCE_NUMBERS.
         near: largest gap [m].
         pool: the slots, see `clear_pool`.
     """
     if ground.kind == PLANES and ground.features == 1:
         detect_on_plane(ground, pose, solids, pairs, carriers, near, pool)
+    elif ground.find_facets != 0:
+        detect_on_facets(ground, pose, solids, pairs, carriers, near, pool)
     else:
-        detect_on_other(ground, pose, solids, pairs, carriers, near, pool)
+        detect_on_round(ground, pose, solids, pairs, carriers, near, pool)
 
 
 @kernel
 def any_near_ground(ground, pose, carriers, near):
     """Return False where no contact of a solid with the ground can be within `near` [m]."""
-    (bodies, boxes), near_any = carriers, False
+    (bodies, boxes, known), near_any = carriers, False
+    if ground.find_facets != 0:
+        return any_not_clear(pose, bodies, boxes, known, near)
     if ground.kind != PLANES or ground.features > 1:
         return True
     n, offset = plane_of(ground.data, 0)
@@ -637,8 +617,8 @@ def clears_plane(axes, box, n, offset):
 @kernel
 def detect_on_plane(ground, pose, solids, pairs, carriers, near, pool):
     """Fill slots of the contacts of solids with one plane; arguments as `detect_on_ground`."""
-    (bodies, boxes), (n, offset) = carriers, plane_of(ground.data, 0)
-    _, own, size, place, reach, shapes, begin, _ = solids
+    (bodies, boxes, _), (n, offset) = carriers, plane_of(ground.data, 0)
+    own, size, place, reach, shapes, begin = solids[1:7]
     for carrier in range(boxes.shape[0]):
         c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
         axes = pose[bodies[c]]
@@ -660,32 +640,103 @@ def detect_on_plane(ground, pose, solids, pairs, carriers, near, pool):
 
 
 @kernel
-def detect_on_other(ground, pose, solids, pairs, carriers, near, pool):
-    """Fill slots of the contacts of solids with other ground; arguments as `detect_on_ground`."""
-    bodies, boxes = carriers
-    _, own, size, place, reach, shapes, begin, edges = solids
-    scratch = edges, corner_slots()
+def detect_on_round(ground, pose, solids, pairs, carriers, near, pool):
+    """Fill slots of the contacts with ground without facets; arguments as `detect_on_ground`."""
+    bodies, boxes, _ = carriers
+    own, size, place, reach, shapes, begin, edges = solids[1:8]
+    for carrier in range(boxes.shape[0]):
+        c = CARRIER_NUMBERS * carrier
+        for k in range(bodies[c + 1], bodies[c + 2]):
+            i = pairs[PAIR_NUMBERS * k]
+            place_solid(pose[bodies[c]], own[i], place[i])
+            if reaches_ground(ground, vec(place[i], 9), reach[i] + near, 0, edges):
+                solid, shape = solid_at(place, size, i), shapes[begin[i] :]
+                keep_without_facets(ground, solid, shape, near, pool, float(CONTACTS) * k)
+
+
+@kernel
+def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
+    """Fill slots of the contacts with ground with facets; arguments as `detect_on_ground`."""
+    bodies, boxes, known_bodies = carriers
+    _, own, size, place, reach, shapes, begin, edges, (known, rooms, lists) = solids
+    found = corner_slots()
     for carrier in range(boxes.shape[0]):
         c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
         axes = pose[bodies[c]]
-        # most bodies and solids are above all ground with the box about them
-        middle = add(vec(axes, 9), to_outer(axes, vec(box, 0)))
-        half = half_outer(axes, vec(box, 3))
-        if middle[2] - half[2] - near > top_of_ground(ground, middle, half, near):
+        if clearance_left(axes, box, known_bodies[carrier]) > near:
+            continue
+        # most bodies are above all ground with the box about them
+        middle, least = add(vec(axes, 9), to_outer(axes, vec(box, 0))), MOST
+        over = height_over(ground, middle, half_outer(axes, vec(box, 3)))
+        if over > near:
+            note_clearance(axes, over, near, known_bodies[carrier])
             continue
         for k in range(bodies[c + 1], bodies[c + 2]):
             i = pairs[PAIR_NUMBERS * k]
-            place_solid(axes, own[i], place[i])
-            half = half_outer(place[i], (size[i, 0], size[i, 1], size[i, 2]))
-            half = (half[0] + size[i, 3], half[1] + size[i, 3], half[2] + size[i, 3])
-            top = top_of_ground(ground, vec(place[i], 9), half, near)
-            if place[i, 11] - half[2] - near > top:
-                continue
-            if reaches_ground(ground, vec(place[i], 9), reach[i] + near, edges):
+            about = vec(own[i], 9) + (reach[i], reach[i], reach[i])  # its sphere as a box
+            left = clearance_left(axes, about, known[i])
+            if left <= near:
+                place_solid(axes, own[i], place[i])
                 solid, shape = solid_at(place, size, i), shapes[begin[i] :]
-                keep_contacts_with_ground(
-                    ground, solid, shape, top, near, scratch, pool, float(CONTACTS) * k
-                )
+                half = half_of_solid(place[i], size[i])
+                if known[i, CLEARANCE] - left >= known[i, WAIT]:
+                    left = clearance_of(ground, solid, shape, half, found, near)
+                    note_clearance(axes, left, near, known[i])
+            least = min(least, left)
+            if left > near:
+                continue
+            top = top_of_ground(ground, solid[3], half, near)
+            if solid[3][2] - half[2] - near > top:
+                continue
+            listed = int(lists.ctypes.data) + ITEM * lists.shape[1] * i
+            reaches_ground(ground, solid[3], reach[i] + near, listed, edges)
+            scratch = (
+                edges, found, listed if lists[i, LIST_RADIUS] > 0.0 else 0, rooms[i, 12:],
+                corner_rooms(place[i], size[i], rooms[i]),
+            )  # fmt: skip
+            keep_on_facets(ground, solid, shape, top, near, scratch, pool, float(CONTACTS) * k)
+        if least > near:
+            note_clearance(axes, least, near, known_bodies[carrier])
+
+
+@kernel
+def clearance_of(ground, solid, shape, half, found, near):
+    """Return a bound on the distance of a solid from ground with facets [m], see _clearance.py.
+
+    At most MOST; 0 where it may be no more than `near`.
+
+    Args:
+        ground: a `Ground` with facets.
+        solid: its axes and centre in world, see `solid_at`.
+        shape: its numbers, see _shapes.py, shape (any,).
+        half: half sizes of the box about it along the axes of the world, (x, y, z) [m].
+        found: slots of a corner, see `corner_slots`.
+        near: largest gap [m].
+    """
+    over = height_over(ground, solid[3], half)
+    if over >= MOST:
+        return MOST
+    clearance = max(over, clearance_over_facets(ground, solid, shape, half, MOST, near))
+    if over <= near < clearance:
+        # with no facet in it a solid is in front of the ground if one of its points is
+        p = add(solid[3], to_world(solid, corner_of(shape, 0)))
+        find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
+        if found[0][0] < 0.0:
+            return 0.0
+    return clearance
+
+
+@kernel
+def height_over(ground, middle, half):
+    """Return how high a box along the axes of the world is over all ground within MOST [m]."""
+    return middle[2] - half[2] - top_of_ground(ground, middle, half, MOST)
+
+
+@kernel
+def half_of_solid(axes, size):
+    """Return the half sizes of the box about a solid along the axes of the world [m]."""
+    half = half_outer(axes, (size[0], size[1], size[2]))
+    return half[0] + size[3], half[1] + size[3], half[2] + size[3]
 
 
 @kernel
@@ -734,31 +785,20 @@ def extent_along(own, size, shape, n):
 
 
 @kernel
-def reaches_ground(ground, centre, reach, edges):
+def reaches_ground(ground, centre, reach, listed, edges):
     """Return whether ground without facets is within `reach` of a point [m].
 
-    On ground with facets its convex edges within `reach` fill `edges`, and the result is True.
+    On ground with facets its convex edges within `reach` fill `edges`, the list at the address
+    `listed`, if not 0, serves all corners within, and the result is True.
     """
     x, y, z = centre
     if ground.find_edges != 0:
-        call_find_edges(ground, x, y, z, reach, edges)
+        call_find_edges(ground, x, y, z, reach, listed, edges)
         return True
     nearest = np.inf
     for f in range(ground.features):
         nearest = min(nearest, distance_and_normal(ground, f, x, y, z)[0])
     return nearest <= reach
-
-
-def shapes_of(solids: Iterable[Solid]) -> tuple[Array, Indices]:
-    """Return the numbers of all shapes, and the first of each."""
-    numbers = [shape_numbers(solid) for solid in solids]
-    begin = np.cumsum([0, *map(len, numbers)])[:-1]
-    return np.concatenate([*numbers, np.zeros(0)]), begin.astype(np.int64)
-
-
-def most_edges(shapes: Array, begin: Indices) -> int:
-    """Return the largest number of edges of a shape."""
-    return max((int(shapes[k + 1]) for k in begin), default=0)
 
 
 def carriers_of(

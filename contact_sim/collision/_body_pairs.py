@@ -14,7 +14,6 @@ import numpy as np
 
 from contact_sim.arrays._fields import CANDIDATE_NUMBERS, GROUP_NUMBERS, PAIR_NUMBERS
 from contact_sim.collision._bodies_on_ground import (
-    KIND,
     corner_slots,
     keep_contacts_with_ground,
     reaches_ground,
@@ -27,6 +26,7 @@ from contact_sim.collision._hull_contacts import (
     sphere_on_cylinder,
     sphere_on_hull,
 )
+from contact_sim.collision._shapes import KIND
 from contact_sim.collision._solid_contacts import (
     BOX,
     CYLINDER,
@@ -76,7 +76,8 @@ def fill_pair_rows(columns, origin, slots, dof_parent, position, frame, gap, jac
         if feature[i] < 0.0:
             continue
         a, b, meeting = two_branches(pairs, feature[i])
-        n, half = frame[i, 2], 0.5 * gap[i]
+        axes = vec(frame[i, 0], 0), vec(frame[i, 1], 0), vec(frame[i, 2], 0)
+        n, half = axes[2], 0.5 * gap[i]
         p = (
             position[i, 0] - half * n[0] - origin[0],
             position[i, 1] - half * n[1] - origin[1],
@@ -84,7 +85,7 @@ def fill_pair_rows(columns, origin, slots, dof_parent, position, frame, gap, jac
         )
         for end, sign in ((a, 1.0), (b, -1.0)):
             fill_branch(
-                columns, (end, meeting), dof_parent, p, frame[i], sign, 3 * i, jacobian_transposed
+                columns, (end, meeting), dof_parent, p, axes, sign, 3 * i, jacobian_transposed
             )
 
 
@@ -98,19 +99,22 @@ def fill_branch(columns, branch, dof_parent, p, axes, sign, row, jacobian_transp
         vy = columns[k, 1] + wz * p[0] - wx * p[2]
         vz = columns[k, 2] + wx * p[1] - wy * p[0]
         for e in range(3):
-            along = axes[e, 0] * vx + axes[e, 1] * vy + axes[e, 2] * vz
+            along = axes[e][0] * vx + axes[e][1] * vy + axes[e][2] * vz
             jacobian_transposed[k, row + e] = sign * along
         k = dof_parent[k]
 
 
 @kernel
-def add_pair_velocity(jacobian_transposed, branch, dof_parent, v, i, u):
-    """Add J v of contact i along a branch, (last dof, dof past its end), to u."""
-    k = branch[0]
-    while k > branch[1]:
-        for e in range(3 * i, 3 * i + 3):
-            u[e] += jacobian_transposed[k, e] * v[k]
-        k = dof_parent[k]
+def pair_velocity(jacobian_transposed, branches, dof_parent, v, row):
+    """Return J v of a contact of a pair; `branches` as of `two_branches`, `row` its first one."""
+    a = b = c = 0.0
+    for k in branches[:2]:
+        while k > branches[2]:
+            a += jacobian_transposed[k, row] * v[k]
+            b += jacobian_transposed[k, row + 1] * v[k]
+            c += jacobian_transposed[k, row + 2] * v[k]
+            k = dof_parent[k]
+    return a, b, c
 
 
 @kernel
@@ -246,6 +250,7 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
     place, size = np.empty((2, 12)), np.empty((2, 4))
     ground, shapes, begin, edges, reach, near = terrain
     scratch, found = np.empty((AT_ONCE, CANDIDATE_NUMBERS)), corner_slots()
+    of_ground = edges, found, 0, np.empty(0), 0.0
     pool = (
         0, np.zeros(2, np.int64), np.empty((AT_ONCE, 3)), np.empty((AT_ONCE, 3, 3)),
         np.empty(AT_ONCE), np.empty(AT_ONCE),
@@ -268,9 +273,9 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
             else:
                 centre, bound = vec(place[0], 9), reach[pair[0]] + near
                 solid, shape = solid_at(place, size, 0), shapes[begin[pair[0]] :]
-                if reaches_ground(ground, centre, bound, edges):
+                if reaches_ground(ground, centre, bound, 0, edges):
                     keep_contacts_with_ground(
-                        ground, solid, shape, np.inf, near, (edges, found), pool, 0.0
+                        ground, solid, shape, np.inf, near, of_ground, pool, 0.0
                     )
             for c in range(pool[1][KEPT]):
                 if pool[5][c] == key:

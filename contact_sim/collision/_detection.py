@@ -19,21 +19,28 @@ import numpy as np
 from numba import carray, types
 
 from contact_sim._types import Array, Indices
-from contact_sim.arrays._fields import EDGE_ROW, MOST_EDGES
+from contact_sim.arrays._fields import EDGE_ROW, LISTED, MOST_EDGES, MOST_LISTED
+from contact_sim.arrays._views import ITEM, numbers_at
 from contact_sim.collision._contact_slots import NO_FEATURE, clear_slots, write_frame
+from contact_sim.collision._facets import DEEP
 from contact_sim.collision._height_field_contacts import (
     edges_of_field,
     field_curvature,
     find_on_field,
 )
-from contact_sim.collision._mesh_contacts import edges_of_mesh, find_on_mesh, mesh_curvature
+from contact_sim.collision._mesh_contacts import (
+    edges_of_mesh,
+    find_on_mesh,
+    mesh_curvature,
+    serve_on_mesh,
+)
 from contact_sim.collision._surface import (
     FIELD,
     NEAR,
     PLANES,
     Ground,
     curvature,
-    find_contacts,
+    find_listed,
     plane_of,
     tangent_rates,
     tangents,
@@ -72,6 +79,7 @@ def leaf_dof(joint: Any) -> int:
 
 # The search over facets, called through a function pointer (solvers/_jit.py).
 
+LIST_LENGTH = LISTED + MOST_LISTED
 NUMBERS = types.CPointer(types.float64)
 WHOLE, REAL = types.intp, types.float64
 
@@ -84,21 +92,22 @@ def ground_at(kind, data, relief):
 
 @pointer(
     types.void(
-        WHOLE, NUMBERS, NUMBERS, WHOLE, REAL, REAL, REAL, REAL, NUMBERS, NUMBERS, NUMBERS, WHOLE,
-        WHOLE,
+        WHOLE, NUMBERS, NUMBERS, WHOLE, REAL, REAL, REAL, REAL, WHOLE, NUMBERS, NUMBERS, NUMBERS,
+        WHOLE, WHOLE,
     )
 )  # fmt: skip
 def find_facets(
     kind: Any, data: Any, relief: Any, length: Any, x: Any, y: Any, z: Any, reach: Any,
-    distance: Any, frame: Any, feature: Any, first: Any, slots: Any,
+    listed: Any, distance: Any, frame: Any, feature: Any, first: Any, slots: Any,
 ) -> None:  # fmt: skip
     """Fill the slots of a point, as `find_contacts`; arrays as addresses."""
+    known = numbers_at(listed, LIST_LENGTH if listed != 0 else 0)
     ground, found, last = ground_at(kind, data, relief), (distance, frame, feature), feature[first]
     clear_slots(found, first, slots)
     if kind == FIELD:
-        find_on_field(ground, x, y, z, reach, found, first, slots)
+        find_on_field(ground, x, y, z, reach, known, found, first, slots)
     else:
-        find_on_mesh(ground, x, y, z, reach, last, found, first, slots)
+        find_on_mesh(ground, x, y, z, reach, last, known, found, first, slots)
 
 
 @pointer(types.void(WHOLE, NUMBERS, NUMBERS, WHOLE, REAL, REAL, REAL, REAL, NUMBERS))
@@ -115,13 +124,16 @@ def facet_curvature(
         bend[k] = H[k]
 
 
-@pointer(types.void(WHOLE, NUMBERS, NUMBERS, WHOLE, REAL, REAL, REAL, REAL, NUMBERS))
+@pointer(types.void(WHOLE, NUMBERS, NUMBERS, WHOLE, REAL, REAL, REAL, REAL, WHOLE, NUMBERS))
 def find_edges(
-    kind: Any, data: Any, relief: Any, length: Any, x: Any, y: Any, z: Any, reach: Any, out: Any
-) -> None:
+    kind: Any, data: Any, relief: Any, length: Any, x: Any, y: Any, z: Any, reach: Any,
+    listed: Any, out: Any,
+) -> None:  # fmt: skip
     """Fill the convex edges within `reach` of a point, rows as in _facets.py.
 
-    The first number of the row behind the last is their number.
+    The first number of the row behind the last is their number. The list of facets at the address
+    `listed`, if not 0, serves searches up to DEEP around all points within `reach` of a mesh then,
+    or has the radius 0. The grid of a field finds as quickly what is near a corner.
     """
     ground, edges = ground_at(kind, data, relief), carray(out, (MOST_EDGES + 1, EDGE_ROW))
     if kind == FIELD:
@@ -129,6 +141,8 @@ def find_edges(
     else:
         count = edges_of_mesh(ground, (x, y, z), reach, edges)
     edges[MOST_EDGES, 0] = count
+    if listed != 0 and kind != FIELD:
+        serve_on_mesh(ground, (x, y, z), reach + DEEP, numbers_at(listed, LIST_LENGTH))
 
 
 # Contact points.
@@ -136,28 +150,35 @@ def find_edges(
 
 @kernel
 def detect(ground, pose, joint, offset, radius, position, frame, gap, feature):
+    """Fill the contact points of all candidates, as `detect_listed` without lists."""
+    detect_listed(ground, pose, (joint, offset, radius), 0, position, frame, gap, feature)
+
+
+@kernel
+def detect_listed(ground, pose, candidates, lists, position, frame, gap, feature):
     """Fill the contact points of all candidates.
 
     Args:
         ground: a `Ground`.
         pose: rotation by columns and position of each joint in world, shape (nb, 12).
-        joint: joint that carries each candidate, shape (candidates,).
-        offset: centres in the joint frames [m], shape (candidates, 3).
-        radius: radii [m], shape (candidates,).
+        candidates: (joint, offset, radius): joint that carries each, shape (candidates,); centres
+            in the joint frames [m], shape (candidates, 3); radii [m], shape (candidates,).
+        lists: address of the lists of near facets of all candidates, see _facets.py, 0 for none.
         position: out, contact points in world [m], shape (nc, 3), nc = features · candidates.
         frame: out, rows t1, t2, n in world, shape (nc, 3, 3).
         gap: out, signed distance [m], negative when penetrating, shape (nc,).
         feature: out, feature of the ground that each slot holds, shape (nc,).
     """
     if ground.kind == PLANES:
-        _detect_planes(ground, pose, (joint, offset, radius), position, frame, gap, feature)
+        _detect_planes(ground, pose, candidates, position, frame, gap, feature)
         return
-    candidates, found = joint.shape[0], (gap, frame, feature)
+    (joint, offset, radius), found = candidates, (gap, frame, feature)
     features = ground.features
-    for c in range(candidates):
+    for c in range(joint.shape[0]):
         r = radius[c]
         x, y, z = _centre(pose, joint[c], offset, c)
-        find_contacts(ground, x, y, z, r + NEAR, found, features * c, features)
+        listed = lists + ITEM * LIST_LENGTH * c if lists != 0 else 0
+        find_listed(ground, x, y, z, r + NEAR, listed, found, features * c, features)
         for i in range(features * c, features * (c + 1)):
             # distance of the surface of the sphere; its nearest point
             gap[i] -= r

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.dynamics._vectors import cross, dot, put, scaled, sub
+from contact_sim.arrays._fields import LIST_COUNT, LIST_RADIUS, LISTED, MOST_LISTED
+from contact_sim.dynamics._vectors import cross, dot, put, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.terrain import SEAM
 
@@ -29,6 +30,7 @@ INSIDE, NONE = -1, 3
 TOLERANCE = 1e-9  # rounding of positions over the size of a facet [-]
 ANGLE = 1e-6
 """By how much a direction may leave the cone of the normals of an edge or corner [rad]."""
+DEEP = 0.02  # depth up to which a corner of a body is searched in a mesh, at least [m]
 EXTENSION = 0.01  # how far a triangle extends behind its neighbour at a concave edge [m]
 
 
@@ -189,6 +191,72 @@ def store_edge(edges, count, a, b, left, right, number):
     put(row, 9, second)
     row[12] = number
     return count + 1
+
+
+# Lists of the facets near a point: place of the point when the list was made, radius of the ball
+# around it that the listed facets touch, number of facets, facets in an order that does not depend
+# on the point. A list serves every point whose search stays in that ball. What a point touches
+# depends on the facets within the limit of its search and on their order, so the same contacts
+# come of every list that serves it.
+
+LIST_REACH = 0.5  # largest distance of a search that makes a list [m]
+LIST_SLACK = 0.02  # by how much a list reaches farther than the search that needs it [m]
+ROUNDED = 1e-6  # by how much it reaches farther than it says, for facets at its border [m]
+
+
+@kernel
+def serves(known, p, limit):
+    """Return whether a list contains all facets within `limit` of p."""
+    off = sub(p, vec(known, 0))
+    room = known[LIST_RADIUS] - limit
+    return room > 0.0 and dot(off, off) <= room * room
+
+
+@kernel
+def begin_list(known, p, radius):
+    """Empty a list and give it another place and radius."""
+    put(known, 0, p)
+    known[LIST_RADIUS], known[LIST_COUNT] = radius, 0.0
+
+
+@kernel
+def add_to_list(known, facet):
+    """Put a facet into an ascending list unless it is there; return as `append_to_list`."""
+    last = LISTED + int(known[LIST_COUNT])
+    place = last
+    while place > LISTED and known[place - 1] > facet:
+        place -= 1
+    if place > LISTED and known[place - 1] == facet:
+        return True
+    if not append_to_list(known, facet):
+        return False
+    for k in range(last, place, -1):
+        known[k] = known[k - 1]
+    known[place] = facet
+    return True
+
+
+@kernel
+def append_to_list(known, facet):
+    """Put a facet behind the others of a list; return False if it is full, of no use then."""
+    last = LISTED + int(known[LIST_COUNT])
+    if last == LISTED + MOST_LISTED:
+        known[LIST_RADIUS] = 0.0
+        return False
+    known[last] = facet
+    known[LIST_COUNT] += 1.0
+    return True
+
+
+@kernel
+def outside_bounds(p, a, b, c, limit):
+    """Return whether p is farther than `limit` from the box about a triangle along the axes."""
+    square = 0.0
+    for k in range(3):
+        low, high = min(a[k], b[k], c[k]), max(a[k], b[k], c[k])
+        off = max(low - p[k], p[k] - high, 0.0)
+        square += off * off
+    return square > limit * limit * (1.0 + 2.0 * TOLERANCE)
 
 
 @kernel

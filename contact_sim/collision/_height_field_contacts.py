@@ -17,12 +17,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from contact_sim.arrays._fields import LIST_COUNT, LISTED
 from contact_sim.collision._contact_slots import NO_FEATURE, keep_facet_contact
 from contact_sim.collision._facets import (
     EXTENSION,
     INSIDE,
+    LIST_REACH,
+    LIST_SLACK,
     NONE,
+    ROUNDED,
     TOLERANCE,
+    append_to_list,
+    begin_list,
     beyond,
     distance_to_edge,
     distance_to_triangle,
@@ -31,8 +37,10 @@ from contact_sim.collision._facets import (
     is_convex,
     near_plane,
     nearest_on_edge,
+    outside_bounds,
     plane_through,
     radial_curvature,
+    serves,
     side_of_edges,
     store_edge,
 )
@@ -227,8 +235,11 @@ def field_height(ground, x, y):
 
 
 @kernel
-def find_on_field(ground, x, y, z, reach, found, first, slots):
-    """Fill the slots of a point with its contacts; arguments as `find_contacts`."""
+def find_on_field(ground, x, y, z, reach, known, found, first, slots):
+    """Fill the slots of a point with its contacts; arguments as `find_contacts`.
+
+    `known` is the list of the point, see _facets.py, of length 0 without one.
+    """
     ny, scale = size_of(ground)[1], ground.data[SCALE]
     p = (x - ground.data[X0], y - ground.data[Y0], z)
     off, behind = off_vertical(ground, p)
@@ -243,7 +254,7 @@ def find_on_field(ground, x, y, z, reach, found, first, slots):
         if behind:
             find_behind(ground, p, limit, found, first, slots)
         else:
-            find_in_front(ground, p, limit, near, found, first, slots)
+            find_near(ground, p, limit, near, known, found, first, slots)
     if not bound <= MAX_DISTANCE and found[2][first] == NO_FEATURE:  # NaN as well
         on_x, on_y = p[0] - off[0], p[1] - off[1]
         i, j, triangle = cell_at(ground, on_x, on_y)
@@ -289,6 +300,99 @@ def top_of_field(ground, middle, half):
         for bj in range(first_j // BLOCK, last_j // BLOCK + 1):
             top = max(top, ground.relief[blocks + blocks_y * bi + bj])
     return top
+
+
+# A list contains grid points, each as SHIFT times its number plus a bit for each of its parts.
+
+SHIFT = 64
+
+
+@kernel
+def find_near(ground, p, limit, reach, known, found, first, slots):
+    """Do the same as `find_in_front` with the facets of a list that serves p, if there is one."""
+    if not has_list(ground, p, limit, known):
+        find_in_front(ground, p, limit, reach, found, first, slots)
+        return
+    nx, ny = size_of(ground)
+    scale, distance = ground.data[SCALE], found[0]
+    for place in range(LISTED, LISTED + int(known[LIST_COUNT])):
+        point, parts = divmod(int(known[place]), SHIFT)
+        i, j = divmod(point, ny)
+        patch = patch_at(ground.relief, nx, ny, i, j)
+        off, over = (p[0] - scale * i, p[1] - scale * j, p[2]), p[2] - top_of(patch)
+        if outside_box((off[0], off[1], over), scale, limit):
+            continue
+        wide = limit * limit - max(over, 0.0) ** 2
+        for part in range(PER_POINT):
+            if parts >> part & 1 and not beside_part(off, part, wide):
+                away, n = contact_with(patch, scale, off, part, limit)
+                if away < np.inf:
+                    key = PER_POINT * point + part
+                    keep_facet_contact(found, first, slots, away, n, key)
+                    limit = min(limit, max(distance[first], reach))
+
+
+@kernel
+def has_list(ground, p, limit, known):
+    """Return whether a list serves p, after making it anew where it did not."""
+    if known.shape[0] == 0 or not limit <= LIST_REACH:
+        return False
+    return serves(known, p, limit) or make_list(ground, p, limit, known)
+
+
+@kernel
+def make_list(ground, p, limit, known):
+    """Make a list that serves p; return False if the facets near it are too many."""
+    if list_facets(ground, p, limit + LIST_SLACK, known):
+        return True
+    return list_facets(ground, p, limit, known)
+
+
+@kernel
+def list_facets(ground, p, radius, known):
+    """List the facets within a radius of p; return False if their points are too many."""
+    nx, ny = size_of(ground)
+    begin_list(known, p, radius)
+    radius += ROUNDED
+    first_i, last_i = grid_range(ground, p[0], radius, nx)
+    first_j, last_j = grid_range(ground, p[1], radius, ny)
+    scale, blocks_y = ground.data[SCALE], int(ground.data[BLOCKS_Y])
+    side, blocks = BLOCK * scale, nx * ny
+    for bi in range(first_i // BLOCK, last_i // BLOCK + 1):
+        for bj in range(first_j // BLOCK, last_j // BLOCK + 1):
+            top = ground.relief[blocks + blocks_y * bi + bj]
+            if outside_box((p[0] - bi * side, p[1] - bj * side, p[2] - top), side, radius):
+                continue
+            for i in range(max(first_i, BLOCK * bi), min(last_i, BLOCK * bi + BLOCK - 1) + 1):
+                for j in range(max(first_j, BLOCK * bj), min(last_j, BLOCK * bj + BLOCK - 1) + 1):
+                    parts = parts_within(ground, p, i, j, radius)
+                    if parts != 0 and not append_to_list(known, SHIFT * (ny * i + j) + parts):
+                        return False
+    return True
+
+
+@kernel
+def parts_within(ground, p, i, j, radius):
+    """Return a bit for each part of a grid point that may be within `radius` of p."""
+    nx, ny = size_of(ground)
+    patch, scale = patch_at(ground.relief, nx, ny, i, j), ground.data[SCALE]
+    off, parts = (p[0] - scale * i, p[1] - scale * j, p[2]), 0
+    if outside_box((off[0], off[1], off[2] - top_of(patch)), scale, radius):
+        return 0
+    a, b = (0.0, 0.0, patch.a), (scale, 0.0, patch.b)
+    c, d = (scale, scale, patch.c), (0.0, scale, patch.d)
+    if not outside_bounds(off, a, b, c, radius):
+        parts |= 1 << LOWER
+    if not outside_bounds(off, a, c, d, radius):
+        parts |= 1 << UPPER
+    if not outside_bounds(off, a, a, a, radius):
+        parts |= 1 << CORNER
+    for part in (EDGE_X, EDGE_Y, DIAGONAL):
+        first, second, left, right = edge_of(patch, scale, part)
+        convex = is_convex(first, second, left, right)
+        if convex and not outside_bounds(off, first, second, second, radius):
+            parts |= 1 << part
+    return parts
 
 
 @kernel

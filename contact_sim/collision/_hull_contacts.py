@@ -25,15 +25,13 @@ import numpy as np
 
 from contact_sim.collision._bodies_on_ground import (
     FLAT_RIM,
-    corner_of,
     crossing_places,
-    edge_place,
-    face_of,
     in_axes,
     is_over_face,
     over_face,
 )
 from contact_sim.collision._contact_slots import keep_pair_contact
+from contact_sim.collision._shapes import corner_of, edge_place, face_of
 from contact_sim.collision._solid_contacts import (
     EXACTLY_PARALLEL,
     FIRST,

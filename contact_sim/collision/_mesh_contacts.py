@@ -27,13 +27,19 @@ import scipy
 from numpy.typing import NDArray
 
 from contact_sim._types import Array, Indices, Vector
+from contact_sim.arrays._fields import LIST_COUNT, LISTED
 from contact_sim.collision._contact_slots import FRAME, clear_slots, keep_facet_contact
 from contact_sim.collision._facets import (
     ANGLE,
     EXTENSION,
     INSIDE,
+    LIST_REACH,
+    LIST_SLACK,
     NONE,
+    ROUNDED,
     TOLERANCE,
+    add_to_list,
+    begin_list,
     beyond,
     distance_to_edge,
     distance_to_triangle,
@@ -41,8 +47,10 @@ from contact_sim.collision._facets import (
     extends_behind,
     is_over_triangle,
     nearest_on_edge,
+    outside_bounds,
     plane_through,
     radial_curvature,
+    serves,
     side_of_edges,
     store_edge,
 )
@@ -304,25 +312,27 @@ class Triangle(NamedTuple):
 
 
 @kernel
-def find_on_mesh(ground, x, y, z, reach, guess, found, first, slots):
+def find_on_mesh(ground, x, y, z, reach, guess, known, found, first, slots):
     """Fill the slots of a point with its contacts; arguments as `find_contacts`.
 
-    `guess` is the feature that may be the nearest: its distance bounds the search.
+    `guess` is the feature that may be the nearest: its distance bounds a wider search. `known` is
+    the list of the point, see _facets.py, of length 0 without one.
     """
     p, limit, nearby = (x, y, z), max(abs(reach), MIN_DISTANCE), reach < 0.0
     reach = abs(reach)
-    if not nearby:
+    nearest = find_near(ground, p, limit, reach, known, found, first, slots)
+    if not nearby and not abs(nearest) < np.inf:
         bound = distance_to_feature(ground, guess, p)
-        if bound < MAX_DISTANCE:
-            limit = max(limit, bound * (1.0 + TOLERANCE) + MIN_DISTANCE)
-    nearest = find_in_front(ground, p, limit, reach, found, first, slots)
+        if limit < bound < MAX_DISTANCE:
+            limit = bound * (1.0 + TOLERANCE) + MIN_DISTANCE
+            nearest = find_near(ground, p, limit, reach, known, found, first, slots)
     while not nearby and not abs(nearest) < np.inf and limit < MAX_DISTANCE:
         # nothing near: a triangle below or above bounds the search, or it is widened
         limit, last = min(WIDENING * limit, MAX_DISTANCE), False
         bound, inside = bound_in_bin(ground, p)
         if bound < (np.inf if inside else MAX_DISTANCE):
             limit, last = bound * (1.0 + TOLERANCE) + MIN_DISTANCE, True
-        nearest = find_in_front(ground, p, limit, reach, found, first, slots)
+        nearest = find_near(ground, p, limit, reach, known, found, first, slots)
         if last:
             break
     # of those farther away only the nearest
@@ -448,13 +458,106 @@ def entries_of(ground, bx, by, p, limit):
 
 
 @kernel
+def find_near(ground, p, limit, reach, known, found, first, slots):
+    """Do the same as `find_in_front` with the facets of a list that serves p, if there is one."""
+    if not has_list(ground, p, limit, known):
+        return find_in_front(ground, p, limit, reach, found, first, slots)
+    nearest, behind = np.inf, np.inf
+    for k in range(LISTED, LISTED + int(known[LIST_COUNT])):
+        entry = int(known[k])
+        away, n, is_behind = facet_contact(ground, entry, p, limit)
+        if is_behind:
+            behind = min(behind, away)
+        elif away < np.inf:
+            keep_facet_contact(found, first, slots, away, n, entry)
+            nearest = min(nearest, abs(away))
+        limit = min(limit, max(reach, min(nearest, behind) * (1.0 + TOLERANCE)))
+    return nearest_or_behind(nearest, behind)
+
+
+@kernel
+def has_list(ground, p, limit, known):
+    """Return whether a list serves p, after making it anew where it did not."""
+    if known.shape[0] == 0 or not limit <= LIST_REACH:
+        return False
+    return serves(known, p, limit) or make_list(ground, p, limit, known)
+
+
+@kernel
+def make_list(ground, p, limit, known):
+    """Make a list that serves p; return False if the facets near it are too many."""
+    if list_facets(ground, p, limit + LIST_SLACK, known):
+        return True
+    return list_facets(ground, p, limit, known)
+
+
+@kernel
+def serve_on_mesh(ground, p, limit, known):
+    """Let a list serve p, or give it the radius 0 if the facets near p are too many."""
+    if not serves(known, p, limit):
+        make_list(ground, p, limit, known)
+
+
+@kernel
+def list_facets(ground, p, radius, known):
+    """List the facets within a radius of p; return False if they are too many."""
+    begin_list(known, p, radius)
+    radius += ROUNDED
+    low_x, high_x = bin_range(ground, p[0], radius, 0)
+    low_y, high_y = bin_range(ground, p[1], radius, 1)
+    for bx in range(low_x, high_x + 1):
+        for by in range(low_y, high_y + 1):
+            begin, end = entries_of(ground, bx, by, p, radius)
+            for place in range(begin, end):
+                entry = int(ground.relief[place])
+                if facet_within(ground, entry, p, radius) and not add_to_list(known, entry):
+                    return False
+    return True
+
+
+@kernel
+def facet_within(ground, entry, p, radius):
+    """Return False only if a triangle, edge or corner is farther than `radius` from p."""
+    if entry >= int(ground.data[TRIANGLES]):
+        return distance_to_feature(ground, entry, p) <= radius
+    t = triangle_at(ground.relief, entry)
+    return abs(dot(t.n, sub(p, t.a))) <= radius and not outside_bounds(p, t.a, t.b, t.c, radius)
+
+
+@kernel
+def facet_contact(ground, entry, p, limit):
+    """Return distance, direction and whether p is behind a triangle, edge or corner."""
+    data, relief = ground.data, ground.relief
+    triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
+    if entry < triangles:
+        place = TRIANGLE_NUMBERS * entry
+        n = vec(relief, place + 9)
+        if not abs(dot(n, sub(p, vec(relief, place)))) <= limit:
+            return np.inf, n, False
+        return triangle_contact(triangle_at(relief, entry), p, limit)
+    if entry < triangles + edges:
+        row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (entry - triangles)
+        away, n = edge_contact(relief, row, p, limit)
+    else:
+        row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * (entry - triangles - edges)
+        away, n = corner_contact(relief, row, int(data[NEIGHBOURS_FROM]), p, limit)
+    return away, n, False
+
+
+@kernel
+def nearest_or_behind(nearest, behind):
+    """Return the distance of the nearest facet, negative if p is behind it."""
+    return -behind if behind < nearest * (1.0 - TOLERANCE) - ROUNDING else nearest
+
+
+@kernel
 def find_in_front(ground, p, limit, reach, found, first, slots):
     """Store the contacts of a point in front of facets; return the distance of the nearest facet.
 
     It is negative if that is a triangle seen from behind, and infinite without one within `limit`.
     """
     data, relief, nearest, behind = ground.data, ground.relief, np.inf, np.inf
-    triangles, edges, side = int(data[TRIANGLES]), int(data[EDGES]), data[SIDE]
+    side = data[SIDE]
     low_x, high_x = bin_range(ground, p[0], limit, 0)
     low_y, high_y = bin_range(ground, p[1], limit, 1)
     if high_x < low_x or high_y < low_y:
@@ -473,17 +576,8 @@ def find_in_front(ground, p, limit, reach, found, first, slots):
                     continue
                 begin, end = entries_of(ground, bx, by, p, limit)
                 for place in range(begin, end):
-                    entry, is_behind = int(relief[place]), False
-                    # triangle, edge or corner
-                    if entry < triangles:
-                        away, n, is_behind = triangle_contact(triangle_at(relief, entry), p, limit)
-                    elif entry < triangles + edges:
-                        row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (entry - triangles)
-                        away, n = edge_contact(relief, row, p, limit)
-                    else:
-                        row = entry - triangles - edges
-                        row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * row
-                        away, n = corner_contact(relief, row, int(data[NEIGHBOURS_FROM]), p, limit)
+                    entry = int(relief[place])
+                    away, n, is_behind = facet_contact(ground, entry, p, limit)
                     # the nearest facet, in front or behind, shrinks the search
                     if is_behind:
                         behind = min(behind, away)
@@ -491,7 +585,7 @@ def find_in_front(ground, p, limit, reach, found, first, slots):
                         keep_facet_contact(found, first, slots, away, n, entry)
                         nearest = min(nearest, abs(away))
                     limit = min(limit, max(reach, min(nearest, behind) * (1.0 + TOLERANCE)))
-    return -behind if behind < nearest * (1.0 - TOLERANCE) - ROUNDING else nearest
+    return nearest_or_behind(nearest, behind)
 
 
 @kernel
@@ -623,17 +717,6 @@ def triangle_contact(triangle, p, limit):
         if distance * distance > TOLERANCE * TOLERANCE * dot(along, along):
             return (distance if distance <= limit else np.inf), n, True
     return (away if is_over_triangle(p, n, a, b, c) else np.inf), n, False
-
-
-@kernel
-def outside_bounds(p, a, b, c, limit):
-    """Return whether p is farther than `limit` from the box about a triangle along the axes."""
-    square = 0.0
-    for k in range(3):
-        low, high = min(a[k], b[k], c[k]), max(a[k], b[k], c[k])
-        off = max(low - p[k], p[k] - high, 0.0)
-        square += off * off
-    return square > limit * limit * (1.0 + 2.0 * TOLERANCE)
 
 
 @kernel

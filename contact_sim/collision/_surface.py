@@ -241,8 +241,17 @@ def find_contacts(ground, x, y, z, reach, found, first, slots):
         first: first slot of the point.
         slots: number of its slots, that of features where they are few.
     """
+    find_listed(ground, x, y, z, reach, 0, found, first, slots)
+
+
+@kernel
+def find_listed(ground, x, y, z, reach, listed, found, first, slots):
+    """Fill the slots of a point, as `find_contacts`, with the help of a list of near facets.
+
+    `listed` is its address, see _facets.py, 0 without one.
+    """
     if ground.find_facets != 0:
-        call_find_facets(ground, x, y, z, reach, found, first, slots)
+        call_find_facets(ground, x, y, z, reach, listed, found, first, slots)
         return
     distance, frame, feature = found
     for s in range(slots):

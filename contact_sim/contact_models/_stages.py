@@ -40,7 +40,7 @@ from contact_sim.collision._body_pairs import two_branches
 from contact_sim.collision._contact_slots import CONTACTS as PAIR_CONTACTS
 from contact_sim.collision._contact_slots import carry_over
 from contact_sim.collision._detection import contact_rows as fill_contact_rows
-from contact_sim.collision._detection import detect
+from contact_sim.collision._detection import detect_listed
 from contact_sim.contact_models._energy_guard import (
     SEQUENCE_STATUS,
     guard_energy,
@@ -128,6 +128,7 @@ from contact_sim.step._workspace import (
     fill_ground_coefficients,
     find_pair_contacts,
     ground_of,
+    lists_of,
     load_contact_memory,
     pair_contact_rows,
     store_contact_memory,
@@ -867,11 +868,12 @@ def describe_configuration(data):
         matrix(data, f.MASS_MATRIX), integers(data, f.DOF_PARENT), vector(data, f.V)
     )
     # contact points: position, frame (t1, t2, n), gap φ and feature of each
-    detect(
-        ground_of(data), matrix(data, f.POSE), integers(data, f.CANDIDATE_BODY),
-        matrix(data, f.OFFSET), vector(data, f.RADIUS),
-        matrix(data, f.POSITION), frames(data, f.FRAME), vector(data, f.GAP),
-        vector(data, f.FEATURE),
+    spheres = (
+        integers(data, f.CANDIDATE_BODY), matrix(data, f.OFFSET), vector(data, f.RADIUS),
+    )  # fmt: skip
+    detect_listed(
+        ground_of(data), matrix(data, f.POSE), spheres, lists_of(data), matrix(data, f.POSITION),
+        frames(data, f.FRAME), vector(data, f.GAP), vector(data, f.FEATURE),
     )  # fmt: skip
     find_pair_contacts(data)
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.arrays._views import frames, integers, matrix, vector
-from contact_sim.collision._bodies_on_ground import ELLIPSOID
 from contact_sim.collision._contact_slots import pair_of
+from contact_sim.collision._shapes import ELLIPSOID
 from contact_sim.collision._surface import PLANES, curvature, tangent_rates
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._inverse_dynamics import cross_linear
@@ -28,7 +28,7 @@ from contact_sim.solvers._jit import kernel
 from contact_sim.step._workspace import ground_of
 
 RADIUS, RIM = 3, 4
-"""Places in the numbers of a shape, see collision/_bodies_on_ground.py."""
+"""Places in the numbers of a shape, see collision/_shapes.py."""
 
 
 @kernel

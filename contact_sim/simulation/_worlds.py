@@ -370,6 +370,13 @@ class Worlds:
             self._contexts.pop(int(i), None)
             self._field('terrain')[i] = ground.data
             self._field('ground')[i] = ground_indices(ground)
+            for name in (
+                'near_facets',
+                'solid_facets',
+                'corner_room',
+                'clearances',
+            ):  # of the ground before
+                self._field(name)[i] = 0.0
 
     def _workspace_of(self, world: int) -> Workspace:
         """Return a workspace with the values of one world."""

@@ -269,28 +269,28 @@ def _call(builder: Any, address: Any, kinds: tuple[Any, ...], arguments: list[An
 
 @intrinsic
 def call_find_facets(
-    typingctx: Any, ground: Any, x: Any, y: Any, z: Any, reach: Any, found: Any, first: Any,
-    slots: Any,
+    typingctx: Any, ground: Any, x: Any, y: Any, z: Any, reach: Any, listed: Any, found: Any,
+    first: Any, slots: Any,
 ) -> Any:  # fmt: skip
-    """Call `find_facets` through the address in `ground`; arguments as `find_contacts`."""
+    """Call `find_facets` through the address in `ground`; arguments as `find_listed`."""
     whole, real = types.intp, types.float64
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        ground, x, y, z, reach, found, first, slots = arguments
+        ground, x, y, z, reach, listed, found, first, slots = arguments
         kinds = signature.args
         out = [
-            _array(context, builder, kinds[5].types[k], builder.extract_value(found, k)).data
+            _array(context, builder, kinds[6].types[k], builder.extract_value(found, k)).data
             for k in range(3)
         ]
         ground_arguments = _ground(context, builder, kinds[0], ground)
         _call(
             builder, builder.extract_value(ground, 3),
-            (*GROUND_ARGUMENTS, *4 * [DOUBLE], *3 * [NUMBERS], INT64, INT64),
-            [*ground_arguments, x, y, z, reach, *out, first, slots],
+            (*GROUND_ARGUMENTS, *4 * [DOUBLE], INT64, *3 * [NUMBERS], INT64, INT64),
+            [*ground_arguments, x, y, z, reach, listed, *out, first, slots],
         )  # fmt: skip
         return context.get_dummy_value()
 
-    return types.void(ground, real, real, real, real, found, whole, whole), codegen
+    return types.void(ground, real, real, real, real, whole, found, whole, whole), codegen
 
 
 @intrinsic
@@ -315,23 +315,23 @@ def call_facet_curvature(typingctx: Any, ground: Any, feature: Any, x: Any, y: A
 
 @intrinsic
 def call_find_edges(
-    typingctx: Any, ground: Any, x: Any, y: Any, z: Any, reach: Any, edges: Any
+    typingctx: Any, ground: Any, x: Any, y: Any, z: Any, reach: Any, listed: Any, edges: Any
 ) -> Any:  # fmt: skip
     """Call `find_edges` through the address in `ground`; arguments as there."""
     real = types.float64
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        ground, x, y, z, reach, edges = arguments
-        out = _array(context, builder, signature.args[5], edges).data
+        ground, x, y, z, reach, listed, edges = arguments
+        out = _array(context, builder, signature.args[6], edges).data
         ground_arguments = _ground(context, builder, signature.args[0], ground)
         _call(
             builder, builder.extract_value(ground, 6),
-            (*GROUND_ARGUMENTS, *4 * [DOUBLE], NUMBERS),
-            [*ground_arguments, x, y, z, reach, out],
+            (*GROUND_ARGUMENTS, *4 * [DOUBLE], INT64, NUMBERS),
+            [*ground_arguments, x, y, z, reach, listed, out],
         )  # fmt: skip
         return context.get_dummy_value()
 
-    return types.void(ground, real, real, real, real, edges), codegen
+    return types.void(ground, real, real, real, real, types.intp, edges), codegen
 
 
 @intrinsic

@@ -16,7 +16,7 @@ import numpy as np
 from contact_sim._types import Indices
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import front, integers, matrix, square, vector
-from contact_sim.collision._body_pairs import add_pair_impulse, add_pair_velocity, two_branches
+from contact_sim.collision._body_pairs import add_pair_impulse, pair_velocity, two_branches
 from contact_sim.collision._contact_slots import NO_FEATURE, any_kept
 from contact_sim.solvers._cone_problem import IMMOVABLE, MAX_ITERATIONS, ConeWork, Rows
 from contact_sim.solvers._delassus import EVERYWHERE
@@ -56,7 +56,8 @@ def row_velocities(jacobian_transposed, contacts, intervals, dof_parent, v, u):
     nc = feature.shape[0]
     # ground contacts: from the leaf of the branch to the root
     for i in range(leaf_dof.shape[0]):
-        k, r = leaf_dof[i], 3 * i
+        # rows of an empty slot are zero
+        k, r = leaf_dof[i] if feature[i] != NO_FEATURE else -1, 3 * i
         a = b = c = 0.0
         while k >= 0:
             speed = v[k]
@@ -67,10 +68,10 @@ def row_velocities(jacobian_transposed, contacts, intervals, dof_parent, v, u):
         u[r], u[r + 1], u[r + 2] = a, b, c
     # body contacts: both branches, down to the dof where they meet
     for i in range(leaf_dof.shape[0], last):
-        a, b, meet = two_branches(pairs, feature[i])
-        u[3 * i] = u[3 * i + 1] = u[3 * i + 2] = 0.0
-        add_pair_velocity(jacobian_transposed, (a, meet), dof_parent, v, i, u)
-        add_pair_velocity(jacobian_transposed, (b, meet), dof_parent, v, i, u)
+        branches = two_branches(pairs, feature[i])
+        u[3 * i], u[3 * i + 1], u[3 * i + 2] = pair_velocity(
+            jacobian_transposed, branches, dof_parent, v, 3 * i
+        )
     # interval rows: the dofs of one branch, or all
     for s in range(interval_dof.shape[0]):
         k, total = last_dof(interval_dof[s], dof_parent), 0.0
@@ -102,6 +103,9 @@ def generalized_impulse(jacobian_transposed, contacts, intervals, dof_parent, im
             k = dof_parent[k]
     # body contacts
     for i in range(leaf_dof.shape[0], last):
+        r = 3 * i
+        if impulse[r] == 0.0 and impulse[r + 1] == 0.0 and impulse[r + 2] == 0.0:
+            continue
         a, b, meet = two_branches(pairs, feature[i])
         add_pair_impulse(jacobian_transposed, (a, meet), dof_parent, impulse, i, out)
         add_pair_impulse(jacobian_transposed, (b, meet), dof_parent, impulse, i, out)
@@ -309,19 +313,27 @@ def activity_of(data, i):
     floats, on_ground = integers(data, f.FLOATS), i < leaf_dof.shape[0]
     if on_ground and leaf_dof[i] >= 0 and floats[leaf_dof[i]]:
         return ACTIVE  # a free base moves it in every direction
-    # squared lever of the contact: the size that rounding of J may have
-    place, origin = matrix(data, f.POSITION_START), vector(data, f.ORIGIN)
-    lever = 0.0
-    for a in range(3):
-        lever += (place[i, a] - origin[a]) ** 2
     if on_ground:
-        normal, other = normal_row_norms(data, i, lever, leaf_dof[i], -1)
+        normal, other = normal_row_norms(data, i, squared_lever(data, i), leaf_dof[i], -1)
     else:
         a, b, meet = two_branches(pairs, feature[i])
+        if b < 0 <= a and floats[a]:
+            return ACTIVE  # on the ground, or a body that does not move
+        lever = squared_lever(data, i)
         first = normal_row_norms(data, i, lever, a, meet)
         second = normal_row_norms(data, i, lever, b, meet)
         normal, other = first[0] + second[0], first[1] + second[1]
     return ACTIVE if normal > other else DEGENERATE
+
+
+@kernel
+def squared_lever(data, i):
+    """Return the squared distance of contact i from the reference point of the columns [m²]."""
+    place, origin = matrix(data, f.POSITION_START), vector(data, f.ORIGIN)
+    lever = 0.0
+    for a in range(3):
+        lever += (place[i, a] - origin[a]) ** 2
+    return lever
 
 
 @kernel

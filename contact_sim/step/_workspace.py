@@ -35,12 +35,11 @@ from contact_sim.collision._bodies_on_ground import (
     any_near_ground,
     carriers_of,
     detect_on_ground,
-    most_edges,
-    shapes_of,
 )
 from contact_sim.collision._body_pairs import detect_pairs, fill_pair_rows, meeting_dof, pair_drift
 from contact_sim.collision._contact_slots import CONTACTS, NO_FEATURE, clear_pool, pair_of
 from contact_sim.collision._detection import candidates_of, leaf_dof
+from contact_sim.collision._shapes import most_edges, shapes_of
 from contact_sim.collision._solid_contacts import place_solids
 from contact_sim.collision._surface import PLANES, Ground
 from contact_sim.collision._terrain import Terrain, addresses_of, fill_coefficients
@@ -61,7 +60,11 @@ from contact_sim.step._tree_newton import tree_numbers
 
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
-GROUND_FIELDS = frozenset({'terrain', 'ground'})
+FOUND_OF_GROUND = (
+    'near_facets', 'solid_facets', 'corner_room', 'clearances', 'solid_clearances',
+)  # fmt: skip
+"""What searches keep of the ground: zeros on another one."""
+GROUND_FIELDS = frozenset({'terrain', 'ground', *FOUND_OF_GROUND})
 """Fields with the numbers of the ground."""
 TIME_STEP_FIELDS = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
 """Fields that follow from the time step."""
@@ -567,6 +570,13 @@ def ground_of(data):
 
 
 @kernel
+def lists_of(data):
+    """Return the address of the lists of near facets of all candidates, 0 without any."""
+    lists = matrix(data, f.NEAR_FACETS)
+    return int(lists.ctypes.data) if lists.shape[0] > 0 else 0
+
+
+@kernel
 def fill_ground_coefficients(data, position, feature):
     """Fill friction and restitution of the contacts at `position` (nc, 3)."""
     ground = integers(data, f.GROUND)
@@ -622,8 +632,12 @@ def find_on_ground(data):
         integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), matrix(data, f.SOLID_SIZE),
         matrix(data, f.SOLID_POSE), vector(data, f.SOLID_REACH), vector(data, f.SHAPES),
         integers(data, f.SHAPE_BEGIN), matrix(data, f.GROUND_EDGES),
+        (
+            matrix(data, f.SOLID_CLEARANCES), matrix(data, f.CORNER_ROOM),
+            matrix(data, f.SOLID_FACETS),
+        ),
     )  # fmt: skip
-    carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX)
+    carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX), matrix(data, f.CLEARANCES)
     detect_on_ground(
         ground_of(data), matrix(data, f.POSE), own, integers(data, f.PAIRS), carriers,
         near_ground(data), pool_of(data),
@@ -633,7 +647,7 @@ def find_on_ground(data):
 @kernel
 def any_near(data):
     """Return whether contacts of bodies with the ground are to be searched."""
-    carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX)
+    carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX), matrix(data, f.CLEARANCES)
     return any_near_ground(ground_of(data), matrix(data, f.POSE), carriers, near_ground(data))
 
 

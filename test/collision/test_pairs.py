@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from contact_sim.arrays._fields import CANDIDATE_NUMBERS, PAIR_NUMBERS
-from contact_sim.collision._bodies_on_ground import most_edges, shapes_of
+from contact_sim.collision._shapes import most_edges, shapes_of
 from contact_sim.collision._body_pairs import detect_pairs
 from contact_sim.collision._contact_slots import (
     CONTACTS,

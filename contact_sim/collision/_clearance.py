@@ -1,0 +1,241 @@
+"""Clearance of bodies over ground with facets: how far they may move before they touch it.
+
+A body whose points were all farther than c from the ground, and have moved by m at most since, is
+still farther than c − m: no search for contacts within `near` is needed while c − m > near. Both c
+and m are bounds, so a search that is left out would have found nothing.
+
+c is the least over the facets near a solid of a separation along some direction: the axes of the
+world and of the solid for the boxes about both, and the normal of the facet. m is that of the
+corners of the box about the solids of the body.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.arrays._fields import CARRIER_NUMBERS, CLEARANCE, WAIT
+from contact_sim.collision._facets import plane_through
+from contact_sim.collision._height_field_contacts import (
+    LOWER,
+    UPPER,
+    corners_of,
+    grid_range,
+    patch_at,
+    size_of,
+    top_of,
+)
+from contact_sim.collision._height_field_contacts import SCALE as FIELD_SCALE
+from contact_sim.collision._height_field_contacts import X0 as FIELD_X0
+from contact_sim.collision._height_field_contacts import Y0 as FIELD_Y0
+from contact_sim.collision._mesh_contacts import (
+    BINS_Y,
+    EDGE_NUMBERS,
+    EDGES,
+    EDGES_FROM,
+    ENTRIES_FROM,
+    STARTS_FROM,
+    TRIANGLES,
+    bin_range,
+    triangle_at,
+)
+from contact_sim.collision._shapes import corner_of
+from contact_sim.collision._solid_contacts import to_local
+from contact_sim.collision._surface import FIELD
+from contact_sim.dynamics._vectors import add, dot, sub, vec
+from contact_sim.solvers._jit import kernel
+
+MOST = 0.1  # largest clearance of a body [m]
+RENEWED = 0.002  # way of a solid after which the distances of its corners are found anew [m]
+GAIN = 0.001  # by how much a body moves at least between two looks at its clearance [m]
+ROUNDED = 1e-6  # by how much a clearance is less than what is found [m]
+
+
+@kernel
+def moved_at_most(axes, box, known):
+    """Return how far a point of the box about the solids of a body has moved at most [m].
+
+    Args:
+        axes: rotation by columns and position of the body, shape (12,).
+        box: centre and half sizes of the box in these axes, six numbers.
+        known: the axes before, shape (any,).
+    """
+    off = sub(vec(axes, 9), vec(known, 9))
+    moved = np.sqrt(dot(off, off))
+    for k in range(3):
+        turn = sub(vec(axes, 3 * k), vec(known, 3 * k))
+        moved += (abs(box[k]) + box[3 + k]) * np.sqrt(dot(turn, turn))
+    return moved
+
+
+@kernel
+def clearance_left(axes, box, known):
+    """Return what is left of a clearance after the way that a body moved since [m]."""
+    return known[CLEARANCE] - moved_at_most(axes, box, known)
+
+
+@kernel
+def any_not_clear(pose, bodies, boxes, known, near):
+    """Return whether a body may have come nearer to the ground than `near`.
+
+    Args:
+        pose: rotation by columns and position of each body in world, shape (nb, 12).
+        bodies: see CARRIER_NUMBERS, shape (any,).
+        boxes: about their solids, shape (bodies, any).
+        known: their clearances, see CLEARANCE_NUMBERS, shape (bodies, any).
+        near: largest gap [m].
+    """
+    for k in range(boxes.shape[0]):
+        axes = pose[bodies[CARRIER_NUMBERS * k]]
+        if not clearance_left(axes, boxes[k], known[k]) > near:
+            return True
+    return False
+
+
+@kernel
+def corner_rooms(axes, size, rooms):
+    """Return how far a point of a solid has moved at most since its corners were looked at [m].
+
+    Args:
+        axes: placement of the solid in world, shape (12,).
+        size: half sizes of the box about its corners [m], shape (any,).
+        rooms: its placement then, and how far each corner was from the ground at least, less what
+            the solid had moved when that was found, shape (12 + MOST_ROOMS,). After a long way
+            they start anew.
+    """
+    moved = moved_at_most(axes, (0.0, 0.0, 0.0, size[0], size[1], size[2]), rooms)
+    if moved > RENEWED:
+        rooms[12:] = 0.0
+        for k in range(12):
+            rooms[k] = axes[k]
+        moved = 0.0
+    return moved
+
+
+@kernel
+def note_clearance(axes, clearance, near, known):
+    """Note the clearance of a body [m], and how far it moves at least before the next look."""
+    for k in range(12):
+        known[k] = axes[k]
+    known[CLEARANCE] = min(clearance, MOST) - ROUNDED
+    known[WAIT] = GAIN + max(near - clearance, 0.0)
+
+
+@kernel
+def clearance_over_facets(ground, solid, shape, half, most, near):
+    """Return a bound on the distance of a solid from the facets of a ground [m].
+
+    0 if its parts may be on several sides of the ground: where that has a border; and wherever it
+    is no larger than `near`.
+
+    Args:
+        ground: a `Ground` with facets.
+        solid: its axes and centre in world, see `solid_at`.
+        shape: its numbers, see _shapes.py, shape (any,).
+        half: half sizes of the box about it along the axes of the world, (x, y, z) [m].
+        most: largest distance of interest [m].
+        near: distance of no use [m].
+    """
+    room = (half[0] + most, half[1] + most, half[2] + most)
+    if ground.kind == FIELD:
+        return clearance_over_field(ground, solid, shape, half, room, most, near)
+    return clearance_over_mesh(ground, solid, shape, half, room, most, near)
+
+
+@kernel
+def clearance_over_field(ground, solid, shape, half, room, clearance, near):
+    """Return the clearance over a height field; `room` is the half size of the box searched."""
+    nx, ny = size_of(ground)
+    scale, base = ground.data[FIELD_SCALE], (ground.data[FIELD_X0], ground.data[FIELD_Y0], 0.0)
+    middle = sub(solid[3], base)
+    inside = middle[0] >= room[0] and middle[0] + room[0] <= scale * (nx - 1)
+    if not inside or middle[1] < room[1] or middle[1] + room[1] > scale * (ny - 1):
+        return 0.0
+    first_i, last_i = grid_range(ground, middle[0], room[0], nx - 1)
+    first_j, last_j = grid_range(ground, middle[1], room[1], ny - 1)
+    for i in range(first_i, last_i + 1):
+        for j in range(first_j, last_j + 1):
+            top = top_of(patch_at(ground.relief, nx, ny, i, j))
+            if solid[3][2] - half[2] - top >= clearance:
+                continue
+            for triangle in (LOWER, UPPER):
+                a, b, c = corners_of(ground, i, j, triangle)
+                n, corners = plane_through(a, b, c), (add(a, base), add(b, base), add(c, base))
+                clearance = min(clearance, apart(solid, shape, half, corners, n, clearance))
+                if clearance <= near:
+                    return 0.0
+    return clearance
+
+
+@kernel
+def clearance_over_mesh(ground, solid, shape, half, room, clearance, near):
+    """Return the clearance over a mesh; `room` is the half size of the box searched."""
+    data, relief = ground.data, ground.relief
+    triangles, last = int(data[TRIANGLES]), int(data[TRIANGLES]) + int(data[EDGES])
+    starts, entries = int(data[STARTS_FROM]), int(data[ENTRIES_FROM])
+    low_x, high_x = bin_range(ground, solid[3][0], room[0], 0)
+    low_y, high_y = bin_range(ground, solid[3][1], room[1], 1)
+    for bx in range(low_x, high_x + 1):
+        for by in range(low_y, high_y + 1):
+            k = starts + int(data[BINS_Y]) * bx + by
+            for place in range(entries + int(relief[k]), entries + int(relief[k + 1])):
+                entry = int(relief[place])
+                if entry < triangles:
+                    t = triangle_at(relief, entry)
+                    away = apart(solid, shape, half, (t.a, t.b, t.c), t.n, clearance)
+                    clearance = min(clearance, away)
+                elif entry < last:
+                    row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (entry - triangles)
+                    if relief[row + 9] != relief[row + 9]:  # a border
+                        clearance = 0.0 if in_box(relief, row, solid[3], room) else clearance
+                else:
+                    break
+                if clearance <= near:
+                    return 0.0
+    return clearance
+
+
+@kernel
+def in_box(relief, row, middle, half):
+    """Return whether the box about an edge and one about `middle` have a point in common."""
+    common = True
+    for k in range(3):
+        low, high = relief[row + k], relief[row + 3 + k]
+        low, high = min(low, high), max(low, high)
+        common = common and low <= middle[k] + half[k] and high >= middle[k] - half[k]
+    return common
+
+
+@kernel
+def apart(solid, shape, half, corners, n, most):
+    """Return a bound on the distance of a solid from a triangle [m], 0 if they may meet.
+
+    Not exact where it is at least `most`. `n` is the unit normal of the triangle.
+    """
+    radius, (a, b, c) = solid[5], corners
+    # between the boxes along the axes of the world: that of the solid includes its radius
+    square = 0.0
+    for k in range(3):
+        low, high = min(a[k], b[k], c[k]), max(a[k], b[k], c[k])
+        off = max(solid[3][k] - half[k] - high, low - solid[3][k] - half[k], 0.0)
+        square += off * off
+    best = np.sqrt(square)
+    if best >= most:
+        return best
+    # along the axes of the solid
+    p, q, r = to_local(solid, a), to_local(solid, b), to_local(solid, c)
+    square = 0.0
+    for k in range(3):
+        low, high = min(p[k], q[k], r[k]), max(p[k], q[k], r[k])
+        off = max(low - solid[4][k], -solid[4][k] - high, 0.0)
+        square += off * off
+    best = max(best, np.sqrt(square) - radius)
+    if best >= most:
+        return best
+    # along the normal
+    local = (dot(solid[0], n), dot(solid[1], n), dot(solid[2], n))
+    low, high = np.inf, -np.inf
+    for i in range(int(shape[0])):
+        along = dot(local, corner_of(shape, i))
+        low, high = min(low, along), max(high, along)
+    off = dot(n, sub(solid[3], a))
+    return max(best, off + low - radius, -off - high - radius)
