@@ -31,7 +31,6 @@ from contact_sim.contact_models._stages import (
 )
 from contact_sim.contact_models._todorov import sees_explicit_damping, undamp_contacts
 from contact_sim.errors import InvalidInput
-from contact_sim.robot._trees import data_of
 from contact_sim.solvers._jit import entry
 from contact_sim.step._contact_rows import unbiased_rows_of
 from contact_sim.step._workspace import Workspace
@@ -233,23 +232,6 @@ def given_fields(
         'given_turn': np.vstack([turned, still]),
         'given_bilateral': np.hstack([bilateral, by_v]), 'weights': weights.reshape(rows, 2, nv),
     }  # fmt: skip
-
-
-def wrench_slope(model: Any, q: Array, pushes: list[tuple[int, Array]]) -> Array:
-    """Return ∂τ/∂q of wrenches in world axes at the origins of frames, (nv, nv)."""
-    data = data_of(model)
-
-    aligned = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-
-    def force(change: Array) -> Array:
-        pin.computeJointJacobians(model, data, pin.integrate(model, q, change))
-        pin.updateFramePlacements(model, data)
-        total = np.zeros(model.nv)
-        for frame, wrench in pushes:
-            total += pin.getFrameJacobian(model, data, frame, aligned).T @ wrench
-        return total
-
-    return difference_all(force, model.nv, STEP)
 
 
 def last_stage(differences: Differences, data: Any) -> tuple[Array, Array, Array, Array]:

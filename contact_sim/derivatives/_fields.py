@@ -32,6 +32,8 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         'wrench': (nb, 6), 'couple': (nb, 12), 'dq': (nv, nv), 'dv': (nv, nv),
         'effort_slope': (2, nj), 'v_law': (nv,), 'law_velocity': (R,),
         'dq_undamped': (nv, nv), 'dv_undamped': (nv, nv), 'undamped': (nv * (m + R),),
+        # h ∂τ/∂q of external wrenches, filled before
+        'pushed': (nv, nv),
         # filled before, where a step has more than contacts of spheres: −∂r/∂q, and of all rows
         # ∂(J v⁺)/∂q, ∂(J v)/∂q, ∂φ/∂q; of bilateral rows to q and v
         'given_force': (nv, nv), 'given_next': (all_rows, nv), 'given_start': (all_rows, nv),
@@ -51,15 +53,18 @@ def index_shapes(sizes: Sizes) -> dict[str, Shape]:
     """Shape of every field of indices."""
     R = sizes.rows + sizes.nb
     return {
-        'counts': (8,), 'row_of': (R,), 'modes': (sizes.nc + sizes.ns,),
+        'counts': (9,), 'row_of': (R,), 'modes': (sizes.nc + sizes.ns,),
         'dof_first': (sizes.nv,), 'dof_body': (sizes.nv,), 'simple': (sizes.nc,),
     }  # fmt: skip
 
 
-CONTACTS, ROWS, BILATERAL, SINGULAR, GIVEN, UNSUPPORTED, UNDAMPED, NEEDS_GIVEN = range(8)
+(
+    CONTACTS, ROWS, BILATERAL, SINGULAR, GIVEN, UNSUPPORTED, UNDAMPED, NEEDS_GIVEN, PUSHED,
+) = range(9)  # fmt: skip
 """Places of the field `counts`: contacts that carry, rows, bilateral rows, whether the system is
 singular, whether the fields `given_...` are filled, a reason why there is no derivative, whether
-the law sees the damping of the start, whether a contact has no formula and needs `given_...`."""
+the law sees the damping of the start, whether a contact has no formula and needs `given_...`,
+whether external wrenches act."""
 NO_REASON, GUARDED = 0, 1
 """Reasons: none; the energy guard has cut restitution."""
 OPEN, STICK, SLIDE = 0, 1, 2

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
 from contact_sim.arrays._views import address_of, places_of_worlds
+from contact_sim.collision._detection import leaf_dof
 from contact_sim.contact_models._base import TimeSteppingModel
 from contact_sim.contact_models._impact_sequence import SEQUENTIAL
 from contact_sim.contact_models._stages import DIRECT, READY
@@ -22,7 +23,6 @@ from contact_sim.derivatives._differences import (
     Differences,
     given_fields,
     last_stage,
-    wrench_slope,
 )
 from contact_sim.derivatives._result import StepDerivatives
 from contact_sim.dynamics._integration import MOMENTUM
@@ -105,18 +105,19 @@ class Linearisation:
         for part in self._copied:
             work.numbers[0, part] = source.numbers[0, part]
         work.indices[:] = source.indices
-        redundant, last = self._take(command, wrenches)
+        if wrenches:
+            slope = wrench_slope(work, wrenches, self.view('dof_first'))
+            self.view('pushed')[:] = float(work.data.time_step[0]) * slope
+        redundant, last = self._take(command, bool(wrenches))
         return StepDerivatives(self, redundant, last)
 
     def of_world(self, numbers: Array, indices: Any, command: Array) -> bool:
         """Fill the derivatives of the step of one of many worlds; return whether redundant."""
         self.work.numbers[0], self.work.indices[0] = numbers, indices
-        return self._take(command, None)[0]
+        return self._take(command, False)[0]
 
-    def _take(
-        self, command: Array, wrenches: Mapping[str, ArrayLike] | None
-    ) -> tuple[bool, LastStage | None]:
-        """Take the step in the arrays and linearise it."""
+    def _take(self, command: Array, pushed: bool) -> tuple[bool, LastStage | None]:
+        """Take the step in the arrays and linearise it; `pushed`: external wrenches act."""
         work = self.work
         work.command[:], work.control[0] = command, DIRECT
         self._advance(address_of(self._addresses), 1)
@@ -126,11 +127,12 @@ class Linearisation:
             )
         counts = self._counts
         counts[:] = 0
+        counts[d.PUSHED] = pushed
         self._linearise(*work.arrays, self.numbers, self.indices, self.layout)
-        if self._slow or wrenches or counts[d.NEEDS_GIVEN] or self._has_weights():
-            self._fill_given(wrenches)
+        if self._slow or counts[d.NEEDS_GIVEN] or self._has_weights():
+            self._fill_given()
             counts[:] = 0
-            counts[d.GIVEN] = 1
+            counts[d.GIVEN], counts[d.PUSHED] = 1, pushed
             self._linearise(*work.arrays, self.numbers, self.indices, self.layout)
         if counts[d.UNSUPPORTED] == d.GUARDED:
             raise InvalidInput(
@@ -144,8 +146,8 @@ class Linearisation:
         """Return whether the compliance of a row changes with q."""
         return self._weighs and bool(self.view('on_weight')[: self._counts[d.ROWS]].any())
 
-    def _fill_given(self, wrenches: Mapping[str, ArrayLike] | None) -> None:
-        """Fill what is known by differences of the geometry, and forces of external wrenches."""
+    def _fill_given(self) -> None:
+        """Fill what is known by differences of the geometry."""
         work, data, sizes = self.work, self.work.data, self.sizes
         differences = Differences(work, self._weights)
         v_law = self.view('v_law') if self._counts[d.UNDAMPED] else data.v_next
@@ -158,13 +160,6 @@ class Linearisation:
                 self.view(name)[:] = values
         n = int(self._counts[d.ROWS] - self._counts[d.BILATERAL])
         self.view('weight_slope')[:n] = given['weights'][:n].reshape(n, 2 * sizes.nv)
-        if wrenches:
-            pushes = [
-                (work.model.getFrameId(name), np.asarray(value, float))
-                for name, value in wrenches.items()
-            ]
-            slope = wrench_slope(work.model, data.q_start, pushes)
-            self.view('given_force')[:] += float(data.time_step[0]) * slope
 
     def _fill_last_stage(self) -> LastStage:
         """Fill the results of a last stage that is known by differences; return it."""
@@ -206,6 +201,34 @@ WEIGHTS = {
     'todorov': OF_TODOROV, 'todorov 2014': OF_COMPLIANT, 'sap': OF_SAP, 'compliant': OF_COMPLIANT,
 }  # fmt: skip
 """How laws make the effective masses that scale their compliance."""
+
+
+def wrench_slope(work: Workspace, wrenches: Mapping[str, ArrayLike], first: Any) -> Array:
+    """Return ∂τ/∂q of wrenches in world axes at the origins of frames, shape (nv, nv).
+
+    Of a force F at p and a torque N is τ_k = J_k·F + ω_k·N, with the velocity J_k of p under S_k.
+    A change of q_m turns S_k and p together, or moves p alone, where joint m is not before dof k.
+    `work` is at the start of the step; `first` the first dof of the joint of every dof, (nv,).
+    """
+    slope, tree = np.zeros((work.sizes.nv, work.sizes.nv)), work.tree
+    for name, value in wrenches.items():
+        frame = work.model.frames[work.model.getFrameId(name)]
+        body, branch = tree.body_of_joint[frame.parentJoint], []
+        k = leaf_dof(work.model.joints[frame.parentJoint])
+        while k >= 0:
+            branch.append(k)
+            k = int(work.dof_parent[k])
+        turn, place = work.pose[body, :9].reshape(3, 3).T, work.pose[body, 9:]
+        p = place + turn @ (tree.axes[body].T @ frame.placement.translation) - work.origin
+        wrench, dofs = np.asarray(value, float), np.array(branch, dtype=int)
+        omega = work.columns[dofs, 3:]
+        J = work.columns[dofs, :3] + np.cross(omega, p)
+        turned = np.cross(omega[None], J[:, None]) @ wrench[:3]
+        turned += np.cross(omega[None], omega[:, None]) @ wrench[3:]
+        moved = np.cross(omega[:, None], J[None]) @ wrench[:3]
+        along = dofs[:, None] >= first[dofs][None]
+        slope[np.ix_(dofs, dofs)] += np.where(along, turned, moved)
+    return slope
 
 
 def length_of(places: Mapping[str, tuple[int, int, Any]], indices: bool) -> int:

@@ -69,12 +69,15 @@ def fill_dynamics(data, linear):
     )  # fmt: skip
     h, given = vector(data, f.TIME_STEP)[0], matrix(linear, d.D_GIVEN_FORCE)
     use_given = integers(linear, d.D_COUNTS)[d.GIVEN] != 0
+    pushed, use_pushed = matrix(linear, d.D_PUSHED), integers(linear, d.D_COUNTS)[d.PUSHED] != 0
     for j in range(v.shape[0]):
         for k in range(v.shape[0]):
             dq[j, k] *= -h
             dv[j, k] *= -h
             if use_given:
                 dq[j, k] += given[j, k]
+            if use_pushed:
+                dq[j, k] += pushed[j, k]
     add_inertia_of_start(data, linear, h)
     add_joint_springs(data, dq, dv, h)
 

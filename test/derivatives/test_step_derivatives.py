@@ -220,17 +220,20 @@ def test_derivatives_contain_external_wrenches() -> None:
     q = sim.q.copy()
     q[2] += 0.2
     sim.reset(q)
-    wrenches = {'FR_foot': [20.0, 10.0, 5.0, 0.3, 0.2, 0.1]}
-    derivatives = sim.derivatives(np.zeros(12), wrenches)
-    snapshot, column = sim.snapshot(), []
-    for s in (1e-4, -1e-4):
+    wrenches = {
+        'FR_foot': [20.0, 10.0, 5.0, 0.3, 0.2, 0.1],
+        sim.robot.base_frame: [9.0, -7.0, 8.0, 2.0, 1.0, 3.0],
+    }
+    derivatives, snapshot = sim.derivatives(np.zeros(12), wrenches), sim.snapshot()
+
+    def velocity(change):
         sim.restore(snapshot)
-        moved = pin.integrate(sim.robot.pinocchio_model, q, s * np.eye(18)[10])
-        sim.reset(moved)
-        sim.step(np.zeros(12), wrenches)
-        column.append(sim.v)
-    difference = (column[0] - column[1]) / 2e-4
-    assert np.allclose(derivatives.velocity.q[:, 10], difference, rtol=1e-5, atol=1e-7)
+        sim.reset(pin.integrate(sim.robot.pinocchio_model, q, change))
+        return sim.step(np.zeros(12), wrenches).v
+
+    steps = 1e-4 * np.eye(18)
+    columns = [(velocity(step) - velocity(-step)) / 2e-4 for step in steps]
+    assert np.allclose(derivatives.velocity.q, np.transpose(columns), rtol=1e-5, atol=1e-7)
 
 
 def test_what_has_no_derivatives_is_refused_with_a_reason() -> None:

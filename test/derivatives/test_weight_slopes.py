@@ -37,7 +37,7 @@ def test_slopes_of_effective_masses_equal_differences(name, curved):
         arrays = sim._linearisation
         n, contacts = arrays._counts[d.ROWS], 3 * arrays._counts[d.CONTACTS]
         matters, found = arrays.view('on_weight')[:n], arrays.view('weight_slope')[:n].copy()
-        arrays._fill_given(None)
+        arrays._fill_given()
         expected, nv = arrays.view('weight_slope')[:n], robot.nv
         largest = np.abs(expected).max()
         for a in [*range(0, contacts, 3), *range(contacts, n)]:
