@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
@@ -55,7 +56,8 @@ class Linearisation:
         self.sizes = sizes = self.work.sizes
         # a stepper of its own would bind, and so change, the constants of the law
         self._advance = model.compiled.advance
-        self._addresses = places_of_worlds(*self.work.arrays)
+        self._places_of_work = places_of_worlds(*self.work.arrays)
+        self._address = address_of(self._places_of_work)
         self._places = places = d.places_of(sizes)
         self.layout = d.derivative_layout(places)
         self.numbers = np.zeros((1, length_of(places, False)))
@@ -120,7 +122,7 @@ class Linearisation:
         """Take the step in the arrays and linearise it; `pushed`: external wrenches act."""
         work = self.work
         work.command[:], work.control[0] = command, DIRECT
-        self._advance(address_of(self._addresses), 1)
+        self._advance(self._address, 1)
         if work.status[0] != READY:
             raise InvalidInput(
                 'derivatives: the step from here is not finite, or its efforts are not'
@@ -221,13 +223,13 @@ def wrench_slope(work: Workspace, wrenches: Mapping[str, ArrayLike], first: Any)
         turn, place = work.pose[body, :9].reshape(3, 3).T, work.pose[body, 9:]
         p = place + turn @ (tree.axes[body].T @ frame.placement.translation) - work.origin
         wrench, dofs = np.asarray(value, float), np.array(branch, dtype=int)
+        force, torque = pin.skew(wrench[:3]), pin.skew(wrench[3:])  # a @ skew(b) = a × b
         omega = work.columns[dofs, 3:]
-        J = work.columns[dofs, :3] + np.cross(omega, p)
-        turned = np.cross(omega[None], J[:, None]) @ wrench[:3]
-        turned += np.cross(omega[None], omega[:, None]) @ wrench[3:]
-        moved = np.cross(omega[:, None], J[None]) @ wrench[:3]
+        J = work.columns[dofs, :3] + omega @ pin.skew(p)
+        turned = (J @ force + omega @ torque) @ omega.T
+        moved = omega @ force.T @ J.T
         along = dofs[:, None] >= first[dofs][None]
-        slope[np.ix_(dofs, dofs)] += np.where(along, turned, moved)
+        slope[dofs[:, None], dofs] += np.where(along, turned, moved)
     return slope
 
 
