@@ -3,8 +3,8 @@
 The law of a step is never differenced: its equations are those of the solved active set. What is
 differenced here are smooth functions of q alone: gaps and Jacobians of contacts of bodies and of
 bilateral constraints, effective masses of soft laws without a formula (_weight_motion.py), and the
-last stage of a step (integrator `momentum`, projection onto constraints). Central differences of fourth order
-with a step of 2e-4 [m, rad] have errors of about 1e-11 of them.
+last stage of a step (integrator `momentum`, projection onto constraints). Central differences of
+fourth order with a step of 2e-4 [m, rad] have errors of about 1e-11 of them.
 """
 
 from __future__ import annotations
