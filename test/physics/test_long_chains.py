@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 from robots import chain, hanging
 
-from contact_sim import Simulator, joined
+from contact_sim import RobotModel, Simulator, joined
 
 LINKS = 120
 
@@ -24,8 +24,23 @@ def any_state(robot, seed):
     return q, rng.uniform(-0.2, 0.2, robot.nv)
 
 
-def test_acceleration_in_flight_is_that_of_the_articulated_body_algorithm(robot):
+def forked():
+    """Return a chain with a second one of forty links on its tenth, all masses unlike."""
+    model = pin.Model(chain(70).pinocchio_model)
+    joint = model.getJointId('joint_10')
+    for k in range(40):
+        kind = pin.JointModelRX() if k % 2 else pin.JointModelRZ()
+        place = pin.SE3(np.eye(3), np.array([0.0, 0.05, 0.0]))
+        joint = model.addJoint(joint, kind, place, f'side_{k}')
+        link = pin.Inertia(0.02 + 0.001 * k, np.array([0.0, 0.02, 0.0]), 1e-4 * np.eye(3))
+        model.appendBodyToJoint(joint, link, pin.SE3.Identity())
+    return RobotModel.from_pinocchio(model, actuated_joints=())
+
+
+@pytest.mark.parametrize('make', [lambda: chain(LINKS), forked])
+def test_acceleration_in_flight_is_that_of_the_articulated_body_algorithm(make):
     """M v̇ + nle = 0 by composite bodies and a factor, against an algorithm without M."""
+    robot = make()
     model = robot.pinocchio_model
     sim = Simulator(robot, time_step=1e-4)
     for seed in range(3):
