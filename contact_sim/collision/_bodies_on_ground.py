@@ -257,12 +257,14 @@ def corner_room(ground, solid, p, radius, near, found):
 
     `found` is what it touches up to DEEP.
     """
-    nearest = DEEP if found[2][0] == NO_FEATURE else found[0][0] - radius
-    if nearest <= near + GAIN:
+    # without a contact it may be deeper in a mesh than DEEP: then it is to stay that far off
+    hidden = DEEP if found[2][0] == NO_FEATURE else 0.0
+    if hidden == 0.0 and found[0][0] - radius <= near + GAIN:
         return 0.0
     point = solid[0], solid[1], solid[2], p, (0.0, 0.0, 0.0), radius
-    half = radius, radius, radius
-    return clearance_over_facets(ground, point, POINT_SHAPE, half, DEEP, near) - ROUNDED
+    half, most = (radius, radius, radius), DEEP + hidden
+    bound = clearance_over_facets(ground, point, POINT_SHAPE, half, most, near + hidden)
+    return bound - hidden - ROUNDED
 
 
 @kernel

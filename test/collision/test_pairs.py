@@ -9,7 +9,6 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from contact_sim.arrays._fields import CANDIDATE_NUMBERS, PAIR_NUMBERS
-from contact_sim.collision._shapes import most_edges, shapes_of
 from contact_sim.collision._body_pairs import detect_pairs
 from contact_sim.collision._contact_slots import (
     CONTACTS,
@@ -25,6 +24,7 @@ from contact_sim.collision._hull_contacts import (
     NEAREST,
     OF_SECOND,
 )
+from contact_sim.collision._shapes import most_edges, shapes_of
 from contact_sim.collision._surface import NEAR
 from contact_sim.robot._collision_pairs import RIM_CORNERS, Solid
 from contact_sim.robot._contact_points import SIGNS
