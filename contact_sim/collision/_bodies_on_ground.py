@@ -241,30 +241,34 @@ def keep_corners(ground, solid, shape, top, near, scratch, pool, key):
             continue
         reach = -(radius + max(near, DEEP))
         find_listed(ground, p[0], p[1], p[2], reach, listed, found, 0, slots)
-        if i < rooms.shape[0]:
-            rooms[i] = corner_room(ground, solid, p, radius, near, found) - moved
         for s in range(slots):
             gap = distance[s] - radius
             if gap <= near:
                 n = vec(frame[s, 2], 0)
                 number = float(FACETS) * i + feature[s] % FACETS
                 keep_pair_contact(pool, key + number, gap, n, sub(p, scaled(radius, n)))
+        if i < rooms.shape[0] and rooms[i] >= 0.0:
+            rooms[i] = corner_room(ground, solid, p, radius, near, found) - moved
+            if rooms[i] - moved <= near:
+                rooms[i] = -1.0  # of no use before the solid has moved
 
 
 @kernel
 def corner_room(ground, solid, p, radius, near, found):
     """Return a bound on the distance of a corner at p from facets [m], 0 without one of use.
 
-    `found` is what it touches up to DEEP.
+    `found` is what it touches up to DEEP, and scratch.
     """
-    # without a contact it may be deeper in a mesh than DEEP: then it is to stay that far off
-    hidden = DEEP if found[2][0] == NO_FEATURE else 0.0
-    if hidden == 0.0 and found[0][0] - radius <= near + GAIN:
+    # without a contact it may be deep in a mesh
+    if found[2][0] == NO_FEATURE:
+        find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
+    if found[0][0] - radius <= near + GAIN:
         return 0.0
-    point = solid[0], solid[1], solid[2], p, (0.0, 0.0, 0.0), radius
-    half, most = (radius, radius, radius), DEEP + hidden
-    bound = clearance_over_facets(ground, point, POINT_SHAPE, half, most, near + hidden)
-    return bound - hidden - ROUNDED
+    point, half = (
+        (solid[0], solid[1], solid[2], p, (0.0, 0.0, 0.0), radius),
+        (radius, radius, radius),
+    )
+    return clearance_over_facets(ground, point, POINT_SHAPE, half, DEEP, near) - ROUNDED
 
 
 @kernel

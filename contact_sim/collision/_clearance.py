@@ -100,8 +100,8 @@ def corner_rooms(axes, size, rooms):
         axes: placement of the solid in world, shape (12,).
         size: half sizes of the box about its corners [m], shape (any,).
         rooms: its placement then, and how far each corner was from the ground at least, less what
-            the solid had moved when that was found, shape (12 + MOST_ROOMS,). After a long way
-            they start anew.
+            the solid had moved when that was found, negative where that is of no use, shape
+            (12 + MOST_ROOMS,). After a long way they start anew.
     """
     moved = moved_at_most(axes, (0.0, 0.0, 0.0, size[0], size[1], size[2]), rooms)
     if moved > RENEWED:
