@@ -35,7 +35,6 @@ from contact_sim.arrays._fields import (
     PAIR_NUMBERS,
     WAIT,
 )
-from contact_sim.arrays._views import ITEM
 from contact_sim.collision._clearance import (
     GAIN,
     MOST,
@@ -70,7 +69,7 @@ from contact_sim.collision._surface import (
 )
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
 from contact_sim.robot._collision_pairs import Collisions
-from contact_sim.solvers._jit import call_find_edges, kernel
+from contact_sim.solvers._jit import ITEM, call_find_edges, kernel
 
 # Contacts of one solid. Its features are numbered within its pair (see _contact_slots.py): FACETS
 # numbers for each corner, one per facet of the ground; then those of edges of the ground.
