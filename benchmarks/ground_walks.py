@@ -53,6 +53,15 @@ def stairs() -> TriangleMesh:
     return Terraces(cuts, np.array([-2.0, 2.0]), heights).as_mesh()
 
 
+def sloped_stairs() -> HeightField:
+    """Return the same steps as a height field, with slopes of 5 cm in place of the walls."""
+    heights = np.array([0.0, 0.05, 0.1, 0.15, 0.1, 0.05, 0.0])
+    cuts = 0.6 + 0.35 * np.arange(6)
+    return HeightField.of_function(
+        lambda x, y: heights[np.searchsorted(cuts, x)] + 0.0 * y, (11.0, 4.0), 0.05, (-2.0, -2.0)
+    )
+
+
 GROUNDS: dict[str, Callable[[], Any]] = {'slope': slope, 'grid': grid, 'stairs': stairs}
 
 

@@ -11,6 +11,9 @@ one_call  1 000 steps of joint PD in one call, `Simulator.follow`, over `mj_step
           PD actuators of the same gains and limits. Seconds of the thread.
 models    median step of every time-stepping model, standing, over that of ncp.
 reading   what reading a report costs, each value for the first time, and the joints of a state.
+grounds   steps on stairs of 5 cm, a mesh and a field, over those on the plane: go1 and anymal_b
+          stand, and trot up and down; and go1 on its side over its standing. `Simulator.follow`
+          at rest; trots are `Simulator.step` with recorded efforts.
 
 The motion is not timed. MuJoCo keeps its default options: it solves a softer problem (see the
 depth). The process stays on one core (--core −1: it does not).
@@ -29,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from body_falls import SIDEWAYS, dropped
 from engines import (
     FRICTION,
     HAVE_MUJOCO,
@@ -43,12 +47,14 @@ from engines import (
     thread_times,
     write_json,
 )
+from ground_walks import SPEED, STEPS, SWING, sloped_stairs, stairs
 from motions import Stand
 from mujoco_peer import trees
 
 import contact_sim
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.control._trot import Trot, TrotTuning
 from contact_sim.robot._actuators import JointCommand
 
 MOVING = ('go1', 'anymal_b', 'solo12')
@@ -100,6 +106,67 @@ def measure_one_call(robot: contact_sim.RobotModel, blocks: int) -> dict[str, An
     row['mujoco_height_m'] = float(engine.data.qpos[2])
     pairs = zip(*seconds, strict=True)
     return row | {'ratio': statistics.median(ours / theirs for ours, theirs in pairs)}
+
+
+class Repeated:
+    """A trot over a ground whose efforts were recorded, to be stepped through again and again."""
+
+    def __init__(self, robot: contact_sim.RobotModel, ground: Any) -> None:
+        swing = TrotTuning(swing_height=SWING.get(robot.name, 0.2))
+        self.sim = contact_sim.Simulator(robot, terrain=ground, time_step=TIME_STEP)
+        trot, self._next = Trot(robot, tuning=swing), 0
+        trot.velocity = (SPEED, 0.0, 0.0)
+        self._start, self._efforts = self.sim.snapshot(), []
+        for _ in range(STEPS):
+            self._efforts.append(trot.effort(self.sim.time, self.sim.q, self.sim.v))
+            self.sim.step(self._efforts[-1])
+
+    def step(self, steps: int) -> None:
+        """Take the next steps."""
+        for _ in range(steps):
+            if self._next == 0:
+                self.sim.restore(self._start)
+            self.sim.step(self._efforts[self._next])
+            self._next = (self._next + 1) % len(self._efforts)
+
+
+def resting(robot: contact_sim.RobotModel, ground: Any, place: str) -> Callable[[], Any]:
+    """Return what takes `CALL_STEPS` steps of a robot at rest: standing, or fallen on its side."""
+    sim = contact_sim.Simulator(robot, terrain=ground, friction=FRICTION, time_step=TIME_STEP)
+    stand, zeros = Stand(robot), np.zeros(robot.n_joints)
+    command = JointCommand(stand.pose, zeros, zeros, zeros + stand.kp, zeros + stand.kd)
+    if place == 'fallen':
+        dropped(sim, SIDEWAYS, 0.5)
+    else:
+        q = sim.standing_configuration()
+        q[0] += 0.75
+        q[2] += 0.2
+        sim.reset(q)
+    sim.follow(command, 4 * CALL_STEPS)
+    return partial(sim.follow, command, CALL_STEPS)
+
+
+def measure_grounds(blocks: int) -> dict[str, dict[str, float]]:
+    """Return µs per step on several grounds, with `ratio` to the plane in the same motion."""
+    grounds = {'plane': 'plane', 'stairs': stairs(), 'field': sloped_stairs()}
+    calls: dict[str, Callable[[], Any]] = {}
+    for name in ('go1', 'anymal_b'):
+        robot = contact_sim.load_robot(name)
+        for ground, terrain in grounds.items():
+            calls[f'{name} standing {ground}'] = resting(robot, terrain, 'standing')
+            trot = Repeated(robot, terrain)
+            calls[f'{name} trotting {ground}'] = partial(trot.step, CALL_STEPS)
+    go1 = contact_sim.load_robot('go1')
+    calls['go1 fallen plane'] = resting(go1, 'plane', 'fallen')
+    calls['go1 fallen stairs'] = resting(go1, grounds['stairs'], 'fallen')
+    seconds = dict(zip(calls, thread_times(list(calls.values()), blocks), strict=True))
+    found = {}
+    for key, times in seconds.items():
+        name, motion, _ = key.split()
+        flat = seconds[f'{name} {motion.replace("fallen", "standing")} plane']
+        ratios = (own / other for own, other in zip(times, flat, strict=True))
+        found[key] = {**block_figures('us', times, CALL_STEPS), 'ratio': statistics.median(ratios)}
+    return found
 
 
 def time_stepping_models() -> list[str]:
@@ -198,7 +265,14 @@ def print_reading(robot: str, reading: dict[str, float]) -> None:
         print(f'{name:24}{value:8.2f}')
 
 
-PARTS = ('steps', 'one_call', 'models', 'reading')
+def print_grounds(grounds: dict[str, dict[str, float]]) -> None:
+    """Print the table of the grounds."""
+    print('\ngrounds, µs per step, median (least), over the plane in the same motion')
+    for key, row in grounds.items():
+        print(f'{key:28}{row["us"]:8.2f} ({row["us_least"]:.2f})   ratio {row["ratio"]:.2f}')
+
+
+PARTS = ('steps', 'one_call', 'models', 'reading', 'grounds')
 
 
 def main() -> None:
@@ -233,6 +307,9 @@ def main() -> None:
     if 'reading' in options.only:
         figures['reading'] = measure_reading(first, options.blocks)
         print_reading(first.name, figures['reading'])
+    if 'grounds' in options.only:
+        figures['grounds'] = measure_grounds(options.blocks)
+        print_grounds(figures['grounds'])
     write_json(options.json, figures)
 
 

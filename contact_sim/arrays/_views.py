@@ -19,6 +19,7 @@ from contact_sim._types import Array, Indices
 from contact_sim.arrays._fields import Sizes
 from contact_sim.errors import summary
 from contact_sim.solvers._jit import (
+    ITEM,
     call_with_arrays,
     kernel,
     on_demand,
@@ -179,7 +180,7 @@ class StepData:
 # Views of fields inside kernels.
 
 NUMBERS, INDICES, LAYOUT = range(3)  # places in `Arrays`
-COLUMNS, ITEM = 4, 8  # columns of the layout array; bytes of a number and of an index
+COLUMNS = 4  # columns of the layout array
 
 
 class Arrays(NamedTuple):
@@ -300,35 +301,6 @@ def frames(typingctx: Any, data: Any, field: Any) -> Any:
 def integers(typingctx: Any, data: Any, field: Any) -> Any:
     """Return a field of `indices` as a vector."""
     return _view(data, INDICES, 1, lambda builder, column, _: [builder.sub(column(1), column(0))])
-
-
-@intrinsic
-def numbers_at(typingctx: Any, address: Any, length: Any) -> Any:
-    """Return the `length` numbers at an address as a vector."""
-    return _vector_at(types.float64)
-
-
-@intrinsic
-def integers_at(typingctx: Any, address: Any, length: Any) -> Any:
-    """Return the `length` integers at an address as a vector."""
-    return _vector_at(types.int64)
-
-
-def _vector_at(item: Any) -> tuple[Any, Any]:
-    """Return signature and code of a vector: (address, length) → array."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind, size = signature.return_type, arguments[1]
-        view = arrayobj.make_array(kind)(context, builder)
-        arrayobj.populate_array(
-            view, data=builder.inttoptr(arguments[0], view.data.type),
-            shape=cgutils.pack_array(builder, [size]),
-            strides=cgutils.pack_array(builder, [context.get_constant(types.intp, ITEM)]),
-            itemsize=context.get_constant(types.intp, ITEM), meminfo=None, parent=None,
-        )  # fmt: skip
-        return view._getvalue()
-
-    return types.Array(item, 1, 'C')(types.intp, types.intp), codegen
 
 
 # Stages of a step that many simulations never run.

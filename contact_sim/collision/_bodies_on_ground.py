@@ -35,7 +35,6 @@ from contact_sim.arrays._fields import (
     PAIR_NUMBERS,
     WAIT,
 )
-from contact_sim.arrays._views import ITEM
 from contact_sim.collision._clearance import (
     GAIN,
     MOST,
@@ -70,7 +69,7 @@ from contact_sim.collision._surface import (
 )
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
 from contact_sim.robot._collision_pairs import Collisions
-from contact_sim.solvers._jit import call_find_edges, kernel
+from contact_sim.solvers._jit import ITEM, call_find_edges, kernel
 
 # Contacts of one solid. Its features are numbered within its pair (see _contact_slots.py): FACETS
 # numbers for each corner, one per facet of the ground; then those of edges of the ground.
@@ -241,27 +240,33 @@ def keep_corners(ground, solid, shape, top, near, scratch, pool, key):
             continue
         reach = -(radius + max(near, DEEP))
         find_listed(ground, p[0], p[1], p[2], reach, listed, found, 0, slots)
-        if i < rooms.shape[0]:
-            rooms[i] = corner_room(ground, solid, p, radius, near, found) - moved
         for s in range(slots):
             gap = distance[s] - radius
             if gap <= near:
                 n = vec(frame[s, 2], 0)
                 number = float(FACETS) * i + feature[s] % FACETS
                 keep_pair_contact(pool, key + number, gap, n, sub(p, scaled(radius, n)))
+        if i < rooms.shape[0] and rooms[i] >= 0.0:
+            rooms[i] = corner_room(ground, solid, p, radius, near, found) - moved
+            if rooms[i] - moved <= near:
+                rooms[i] = -1.0  # of no use before the solid has moved
 
 
 @kernel
 def corner_room(ground, solid, p, radius, near, found):
     """Return a bound on the distance of a corner at p from facets [m], 0 without one of use.
 
-    `found` is what it touches up to DEEP.
+    `found` is what it touches up to DEEP, and scratch.
     """
-    nearest = DEEP if found[2][0] == NO_FEATURE else found[0][0] - radius
-    if nearest <= near + GAIN:
+    # without a contact it may be deep in a mesh
+    if found[2][0] == NO_FEATURE:
+        find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
+    if found[0][0] - radius <= near + GAIN:
         return 0.0
-    point = solid[0], solid[1], solid[2], p, (0.0, 0.0, 0.0), radius
-    half = radius, radius, radius
+    point, half = (
+        (solid[0], solid[1], solid[2], p, (0.0, 0.0, 0.0), radius),
+        (radius, radius, radius),
+    )
     return clearance_over_facets(ground, point, POINT_SHAPE, half, DEEP, near) - ROUNDED
 
 

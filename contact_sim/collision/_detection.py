@@ -20,7 +20,6 @@ from numba import carray, types
 
 from contact_sim._types import Array, Indices
 from contact_sim.arrays._fields import EDGE_ROW, LISTED, MOST_EDGES, MOST_LISTED
-from contact_sim.arrays._views import ITEM, numbers_at
 from contact_sim.collision._contact_slots import NO_FEATURE, clear_slots, write_frame
 from contact_sim.collision._facets import DEEP
 from contact_sim.collision._height_field_contacts import (
@@ -47,7 +46,7 @@ from contact_sim.collision._surface import (
 )
 from contact_sim.dynamics._vectors import cross, dot, scaled, sub
 from contact_sim.robot._model import RobotModel
-from contact_sim.solvers._jit import kernel, pointer
+from contact_sim.solvers._jit import ITEM, kernel, numbers_at, pointer
 
 
 @dataclass(frozen=True)

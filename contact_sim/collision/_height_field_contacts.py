@@ -317,7 +317,8 @@ def find_near(ground, p, limit, reach, known, found, first, slots):
     scale, distance = ground.data[SCALE], found[0]
     for place in range(LISTED, LISTED + int(known[LIST_COUNT])):
         point, parts = divmod(int(known[place]), SHIFT)
-        i, j = divmod(point, ny)
+        i = int(point / ny)
+        j = point - ny * i
         patch = patch_at(ground.relief, nx, ny, i, j)
         off, over = (p[0] - scale * i, p[1] - scale * j, p[2]), p[2] - top_of(patch)
         if outside_box((off[0], off[1], over), scale, limit):

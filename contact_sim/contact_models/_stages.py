@@ -30,7 +30,6 @@ from contact_sim.arrays._views import (
     frames,
     front,
     integers,
-    integers_at,
     matrix,
     square,
     stage_on_demand,
@@ -80,7 +79,7 @@ from contact_sim.solvers._cone_problem import (
 )
 from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
-from contact_sim.solvers._jit import entry, kernel, with_globals
+from contact_sim.solvers._jit import entry, integers_at, kernel, with_globals
 from contact_sim.step._bilateral_rows import (
     CONSTRAIN_DELASSUS,
     CONSTRAIN_DELASSUS_UNDAMPED,

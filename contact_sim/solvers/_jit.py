@@ -242,6 +242,7 @@ def linked(function: Callable[..., Any], **options: Any) -> Any:
 # model, the search over facets would make each first start a tenth longer; so it is compiled once,
 # when such a ground is first made, and the kernels get its address with the ground.
 
+ITEM = 8  # bytes of a number and of an index
 CURVATURE_SIZE = 6  # entries of a curvature: xx, xy, xz, yy, yz, zz
 DOUBLE, INT64 = ir.DoubleType(), ir.IntType(64)
 NUMBERS = DOUBLE.as_pointer()
@@ -332,6 +333,37 @@ def call_find_edges(
         return context.get_dummy_value()
 
     return types.void(ground, real, real, real, real, types.intp, edges), codegen
+
+
+def _vector_at(address: Any, item: Any) -> tuple[Any, Any] | None:
+    """Return signature and code of a view: (address, length) → vector."""
+    if not isinstance(address, types.Integer):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, size = signature.return_type, arguments[1]
+        view = arrayobj.make_array(kind)(context, builder)
+        arrayobj.populate_array(
+            view, data=builder.inttoptr(arguments[0], view.data.type),
+            shape=cgutils.pack_array(builder, [size]),
+            strides=cgutils.pack_array(builder, [context.get_constant(types.intp, ITEM)]),
+            itemsize=context.get_constant(types.intp, ITEM), meminfo=None, parent=None,
+        )  # fmt: skip
+        return view._getvalue()
+
+    return types.Array(item, 1, 'C')(types.intp, types.intp), codegen
+
+
+@intrinsic
+def numbers_at(typingctx: Any, address: Any, length: Any) -> Any:
+    """Return the `length` numbers at an address as a vector."""
+    return _vector_at(address, types.float64)
+
+
+@intrinsic
+def integers_at(typingctx: Any, address: Any, length: Any) -> Any:
+    """Return the `length` integers at an address as a vector."""
+    return _vector_at(address, types.int64)
 
 
 @intrinsic

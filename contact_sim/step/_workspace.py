@@ -27,7 +27,6 @@ from contact_sim.arrays._views import (
     frames,
     integers,
     matrix,
-    numbers_at,
     stage_on_demand,
     vector,
 )
@@ -52,7 +51,7 @@ from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._trees import MOST_FREEDOMS, data_of, trees_of
 from contact_sim.solvers._delassus import EVERYWHERE, limbs_of
-from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
+from contact_sim.solvers._jit import call_with_arrays, kernel, numbers_at, pointer
 from contact_sim.step._bilateral_rows import bilateral_task
 from contact_sim.step._contact_rows import contact_branches, islands_of
 from contact_sim.step._moment_rows import moment_task
