@@ -54,7 +54,7 @@ from contact_sim.simulation._running import announced
 from contact_sim.simulation._state import standing_on
 from contact_sim.simulation._user_values import MOMENT_COEFFICIENTS, checked_robot, over_features
 from contact_sim.step._problem import Residuals
-from contact_sim.step._workspace import Workspace, ground_indices
+from contact_sim.step._workspace import FOUND_OF_GROUND, Workspace, ground_indices
 from contact_sim.terrain import ScanGrid
 
 if TYPE_CHECKING:
@@ -370,12 +370,7 @@ class Worlds:
             self._contexts.pop(int(i), None)
             self._field('terrain')[i] = ground.data
             self._field('ground')[i] = ground_indices(ground)
-            for name in (
-                'near_facets',
-                'solid_facets',
-                'corner_room',
-                'clearances',
-            ):  # of the ground before
+            for name in FOUND_OF_GROUND:  # on the ground before
                 self._field(name)[i] = 0.0
 
     def _workspace_of(self, world: int) -> Workspace:

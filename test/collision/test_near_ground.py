@@ -150,6 +150,29 @@ def test_a_list_serves_what_it_covers_and_is_of_no_use_when_full():
     assert not serves(known, (1.0, 0.0, 0.0), 0.1)
 
 
+def flat(height):
+    corners = np.array([[-3.0, -3.0], [3.0, -3.0], [3.0, 3.0], [-3.0, 3.0]])
+    faces = np.array([[0, 1, 2], [0, 2, 3]])
+    return TriangleMesh(np.column_stack([corners, np.full(4, height)]), faces)
+
+
+@pytest.mark.parametrize('rise', [0.02, 0.08])
+def test_bodies_that_were_clear_touch_ground_that_rises_under_them(rise):
+    robot, rng = load_robot('go1'), np.random.default_rng(2)
+    low, risen = flat(-0.08), flat(-0.08 + rise)
+    worlds, fresh = Worlds(robot, 8, terrain=low), Worlds(robot, 8, terrain=risen)
+    q = worlds.q.copy()
+    for k in range(8):
+        change = rng.uniform(-0.5, 0.5, robot.nv)
+        change[:6] = 0.0, 0.0, rng.uniform(-0.35, -0.1), *rng.uniform(-1.5, 1.5, 3)
+        q[k] = pin.integrate(robot.pinocchio_model, q[k], change)
+    worlds.reset(q=q)
+    worlds.reset(q=q, terrain=risen)
+    fresh.reset(q=q)
+    np.testing.assert_array_equal(worlds._field('gap'), fresh._field('gap'))
+    assert (fresh._field('gap') < 0.0).any()
+
+
 def test_worlds_forget_the_ground_before():
     robot = load_robot('go1')
     one = Worlds(robot, 2, terrain=STAIRS)
