@@ -183,6 +183,17 @@ class Simulator:
         self._data.buffer[:] = start
         self._stepper.update_contacts()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Simulator:
+        """Refuse: its parts know each other's addresses.
+
+        Raises:
+            InvalidInput: always; the message says what to do instead.
+        """
+        raise InvalidInput(
+            'a Simulator cannot be copied; make a second one with the same arguments and let it '
+            '`restore` the `snapshot()` of this one'
+        )
+
     def __repr__(self) -> str:
         loaded = np.count_nonzero(self._data.normal_force > 0.0)
         return (

@@ -216,6 +216,17 @@ class Worlds:
             self.reset()
             self._run_chunk(slice(0, 1), 0)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Worlds:
+        """Refuse: its parts know each other's addresses.
+
+        Raises:
+            InvalidInput: always; the message says what to do instead.
+        """
+        raise InvalidInput(
+            'Worlds cannot be copied; make others with the same arguments and `reset` them to the '
+            'q and v of these'
+        )
+
     def __repr__(self) -> str:
         running, h = int(np.count_nonzero(self.running)), self._template.data.time_step[0]
         return (

@@ -1,5 +1,7 @@
 """The Simulator as people use it: state, snapshots, two faces, invariances, bad input."""
 
+import copy
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -16,6 +18,7 @@ from contact_sim import (
     RobotModel,
     Simulator,
     UnknownName,
+    Worlds,
     load_robot,
 )
 
@@ -325,3 +328,11 @@ def test_snapshot_of_another_robot_is_refused(go1):
     snapshot = Simulator(load_robot('a1')).snapshot()
     with pytest.raises(InvalidInput, match="'a1'"):
         Simulator(go1).restore(snapshot)
+
+
+def test_copies_are_refused_with_what_to_do_instead(go1):
+    sim, worlds = Simulator(go1), Worlds(go1, 2)
+    with pytest.raises(InvalidInput, match=r'second one .* `restore` the `snapshot\(\)`'):
+        copy.deepcopy(sim)
+    with pytest.raises(InvalidInput, match='with the same arguments and `reset` them'):
+        copy.deepcopy(worlds)
