@@ -80,7 +80,8 @@ def test_contacts_are_those_of_a_search_that_keeps_nothing(ground, name, seed):
     found = [np.zeros(shape) for shape in shapes]
     found[3][:] = work.data.feature[:first]
     spheres = work.candidate_body, work.offset, work.radius
-    for q in walk(sim, random, 420):
+    steps = 180 if ground == 'mesh of hills' else 420  # a search of it takes ten times as long
+    for q in walk(sim, random, steps):
         forget(other)
         for each in (work, other):
             each.data.q[:] = q
@@ -92,8 +93,8 @@ def test_contacts_are_those_of_a_search_that_keeps_nothing(ground, name, seed):
             np.testing.assert_array_equal(getattr(work.data, name_of)[:first], mine)
         touching += int((work.data.feature[first:] >= 0.0).sum())
         clear += int((work.clearances[:, CLEARANCE] > 0.01).sum())
-    assert touching > 100
-    assert clear > (0 if ground in ('sheet', 'small field') else 1000)
+    assert touching > steps / 4
+    assert clear > (0 if ground in ('sheet', 'small field') else 2 * steps)
 
 
 @pytest.mark.parametrize(
