@@ -68,7 +68,6 @@ STATE = 3
 """Places of the parameters in the numbers of the law."""
 TOLERANCE, LIMITS = 1e-10, (50, 50, 1000)
 LOCKED = 1e-8  # share of its mobility that held feet leave a joint, up to which it cannot move
-STILL_SOLVED = 1e-13  # share of the largest impulse up to which the last ones solve the rows
 SLACK = 1e-9  # share of the largest impulse within which a foot neither pulls nor leaves its cone
 
 
@@ -118,33 +117,6 @@ def initial_state(i, given, gap, closing, memory, touch_gap):
     if touch_gap > 0.0 and gap[i] <= touch_gap:
         return RELEASED if state == RELEASED else ABOVE
     return FREE_FOOT
-
-
-@kernel
-def still_solved(rows, u_free, state, uses_bias, impulse, w):
-    """Return whether the impulses solve the rows as they are, with w = G λ + g.
-
-    They are those of the last step, which share redundant impulses with least norm.
-    """
-    G, g, nc = rows.delassus, rows.g, rows.friction.shape[0]
-    largest = largest_size(impulse, g.shape[0])
-    if not 0.0 < largest < np.inf:
-        return False
-    small = STILL_SOLVED * largest
-    for r in range(3 * nc):
-        i = r // 3
-        if state[i] == TOUCHED or state[i] == ABOVE:
-            rest = w[r] if uses_bias[i] else w[r] - g[r] + u_free[r]
-            if not abs(rest) <= small * G[r, r]:
-                return False
-        elif impulse[r] != 0.0:
-            return False
-    for k in range(rows.lower.shape[0]):
-        r = 3 * nc + k
-        moved = impulse[r] - w[r] / G[r, r] if G[r, r] > 0.0 else np.inf
-        if not abs(min(max(moved, rows.lower[k]), rows.upper[k]) - impulse[r]) <= small:
-            return False
-    return True
 
 
 @kernel
@@ -331,21 +303,15 @@ def solve_null_space(data):
         state[i] = initial_state(i, given, gap, closing, memory, law[TOUCH_GAP])
     code, total, rounds, slack = CONVERGED, 0, 0, np.zeros(2)
     w, work, constrained = np.empty(n), cone_work_of(data), has_bilateral(data)
-    fill_velocity_symmetric(rows, impulse, w)
-    as_before = True
-    for i in range(nc):
-        as_before = as_before and state[i] == old[i]
     # solve, then change the set of held feet until nothing sinks or is pulled too much
     for _ in range(3 * nc + 1):
         for i in range(nc):
             uses_bias[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
-        if not (as_before and still_solved(rows, u_free, state, uses_bias, impulse, w)):
-            code, iterations = solve_held_rows(
-                rows, u_free, state, uses_bias, impulse, work, constrained
-            )
-            total, rounds = total + iterations, rounds + 1
-            fill_velocity_symmetric(rows, impulse, w)
-        as_before = False
+        code, iterations = solve_held_rows(
+            rows, u_free, state, uses_bias, impulse, work, constrained
+        )
+        total, rounds = total + iterations, rounds + 1
+        fill_velocity_symmetric(rows, impulse, w)
         slack[0], slack[1] = 1e-12 * fastest, SLACK * largest_size(impulse, 3 * nc)
         allowed_pull = -1.0 if law[RELEASES] == 0.0 else h * law[RELEASE_FORCE]
         if not update_support(w, state, released, given, allowed_pull, impulse, slack):

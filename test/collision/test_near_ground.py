@@ -15,6 +15,7 @@ from contact_sim.collision._shapes import shape_numbers
 from contact_sim.collision._terrain import as_terrain
 from contact_sim.contact_models._base import refresh
 from contact_sim.robot._collision_pairs import Solid
+from contact_sim.step._workspace import FOUND_OF_GROUND
 from contact_sim.terrain import HeightField, Terraces, TriangleMesh, boxes
 
 RANDOM = np.random.default_rng(0)
@@ -39,12 +40,11 @@ GROUNDS = {
     'hills': HILLS, 'mesh of hills': HILLS.as_mesh(), 'stairs': STAIRS, 'blocks': BLOCKS,
     'sheet': SHEET, 'small field': SMALL,
 }  # fmt: skip
-KEPT = ('near_facets', 'solid_facets', 'corner_room', 'clearances', 'solid_clearances')
 
 
 def forget(work):
     """Let a workspace keep nothing, and search all bodies."""
-    for name in KEPT:
+    for name in FOUND_OF_GROUND:
         getattr(work, name)[:] = 0.0
     for name in ('clearances', 'solid_clearances'):
         getattr(work, name)[:, CLEARANCE], getattr(work, name)[:, WAIT] = -1e9, 1e9
