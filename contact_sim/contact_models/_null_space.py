@@ -49,6 +49,7 @@ from contact_sim.solvers._cone_problem import (
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._dense import (
     CONSISTENCY_TOLERANCE,
+    eliminate_symmetric,
     gram_cholesky,
     largest_size,
     least_norm_factored,
@@ -67,6 +68,7 @@ STATE = 3
 (SUPPORT_GIVEN, TOUCH_GAP, USES_BAUMGARTE, RELEASES, RELEASE_FORCE) = range(5)
 """Places of the parameters in the numbers of the law."""
 TOLERANCE, LIMITS = 1e-10, (50, 50, 1000)
+INDEPENDENT = 1e-6  # share of the diagonal above which the pivot of a row counts as that of others
 LOCKED = 1e-8  # share of its mobility that held feet leave a joint, up to which it cannot move
 SLACK = 1e-9  # share of the largest impulse within which a foot neither pulls nor leaves its cone
 
@@ -144,27 +146,83 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
         for a in range(m + ns):
             for b in range(m + ns):
                 A[a, b] = G[row[a], row[b]]
-    # redundant feet share the impulse with least norm; those that constraints contradict: least
-    # squares
-    order, L, gram, x = np.empty(m, np.int64), np.empty((m, m)), np.zeros((m, m)), np.empty(m)
-    rank, code, iterations = pivoted_cholesky(A[:m, :m].copy(), order, L), CONVERGED, 0
-    gram_cholesky(L, rank, gram)
-    factor = order, L, gram
-    least_norm_factored(A[:m, :m], factor, rank, target[:m], x)
-    if constrained and not reaches(A[:m, :m], target[:m], x):
-        code = INCONSISTENT
-    # interval rows, while the feet hold; then they act on the feet as given
-    if ns > 0:
-        sets = rows.lower, rows.upper, impulse[3 * nc :]
-        found, iterations = solve_intervals(A, (order, L, rank), target, x, sets, work)
-        code = worse_status(code, found)
-        for a in range(m):
-            for k in range(ns):
-                target[a] += A[a, m + k] * impulse[3 * nc + k]
-        least_norm_factored(A[:m, :m], factor, rank, target[:m], x)
+    # with the feet's rows f in front of the interval rows k, and the impulses of these λ,
+    #     S = A_kk − A_kf A_ff⁺ A_fk,   w_k = S λ + target_k − A_kf A_ff⁺ target_f
+    x, code, iterations, intervals = np.empty(m), CONVERGED, 0, impulse[3 * nc :]
+    sets = rows.lower, rows.upper, intervals
+    size = CONSISTENCY_TOLERANCE * largest_size(target, m + ns)
+    F, right = A.copy(), np.empty(m + ns)
+    for a in range(m + ns):
+        right[a] = -target[a]
+    eliminate_symmetric(F, right, m, m + ns)
+    if are_independent(A, F, m):
+        for k in range(ns):
+            target[m + k] = -right[m + k]
+        code, iterations = solve_intervals(A, F, m, target, size, sets, work)
+        # back substitution: D Lᵀ x = right, where the interval rows are known
+        for k in range(ns):
+            right[m + k] = intervals[k]
+        for a in range(m - 1, -1, -1):
+            for b in range(a + 1, m + ns):
+                right[a] -= F[a, b] * right[b]
+            right[a] *= F[a, a]
+            x[a] = right[a]
+    else:
+        code, iterations = share_least_norm(A, target, x, size, (sets, work, constrained), F)
     for a in range(m):
         impulse[row[a]] = x[a]
     return code, iterations
+
+
+@kernel
+def are_independent(A, F, m):
+    """Return whether the first m rows of A are far from dependent; F has 1/D on its diagonal."""
+    independent = True
+    for a in range(m):
+        independent &= 1.0 > INDEPENDENT * A[a, a] * F[a, a] > 0.0
+    return independent
+
+
+@kernel
+def share_least_norm(A, target, x, size, given, F):
+    """Fill x (m,) of redundant feet, and the interval rows; return (status code, iterations).
+
+    Redundant feet share the impulse with least norm; those that constraints contradict get least
+    squares. The interval rows are solved while the feet hold; then they act on the feet as given.
+    """
+    (sets, work, constrained), m, ns = given, x.shape[0], given[0][0].shape[0]
+    order, L, gram = np.empty(m, np.int64), np.empty((m, m)), np.zeros((m, m))
+    rank, code, of_feet = pivoted_cholesky(A[:m, :m].copy(), order, L), CONVERGED, target[:m]
+    gram_cholesky(L, rank, gram)
+    factor = order, L, gram
+    least_norm_factored(A[:m, :m], factor, rank, of_feet, x)
+    if constrained and not reaches(A[:m, :m], of_feet, x):
+        code = INCONSISTENT
+    # Y = L⁻¹ A_fk in the independent rows, S = A_kk − Yᵀ Y, and w_k without λ
+    Y = np.empty((rank, ns))
+    for a in range(m):
+        for k in range(ns):
+            target[m + k] += A[a, m + k] * x[a]
+    for k in range(ns):
+        for b in range(ns):
+            F[m + k, m + b] = A[m + k, m + b]
+    for a in range(rank):
+        for k in range(ns):
+            Y[a, k] = A[order[a], m + k]
+        for b in range(a):
+            for k in range(ns):
+                Y[a, k] -= L[a, b] * Y[b, k]
+        for k in range(ns):
+            Y[a, k] /= L[a, a]
+        for k in range(ns):
+            for b in range(ns):
+                F[m + k, m + b] -= Y[a, k] * Y[a, b]
+    found, iterations = solve_intervals(A, F, m, target, size, sets, work)
+    for a in range(m):
+        for k in range(ns):
+            target[a] += A[a, m + k] * sets[2][k]
+    least_norm_factored(A[:m, :m], factor, rank, of_feet, x)
+    return worse_status(code, found), iterations
 
 
 @kernel
@@ -180,63 +238,38 @@ def reaches(A, target, x):
 
 
 @kernel
-def solve_intervals(A, factor, target, x, sets, work):
+def solve_intervals(A, F, m, target, size, sets, work):
     """Solve the interval rows while the feet hold; return (status code, iterations).
 
-    With the feet's rows f in front of the interval rows k, and their impulses x without these,
-
-        S = A_kk − A_kf A_ff⁺ A_fk,   w = S λ + target_k + A_kf x
-
-    A row that the feet lock, S_kk = 0, takes no part: its velocity is given. `factor` is (order,
-    L, rank) of A_ff; `sets` are lower, upper and λ, in and out.
+    S is the upper triangle behind the first m rows of F, w_k without λ the numbers behind those of
+    `target`; `sets` are lower, upper and λ, in and out. A row that the feet lock, S_kk = 0, takes
+    no part: its velocity is given, zero if below `size`.
     """
-    (order, L, rank), (lower, upper, impulse), m, ns = factor, sets, x.shape[0], sets[0].shape[0]
-    # Y = L⁻¹ A_fk in the independent rows, and w_k without λ, for all rows k together
-    Y, movable, n, code = np.empty((rank, ns)), np.empty(ns, np.int64), 0, CONVERGED
-    rest, velocity = np.empty(ns), np.empty(ns)
-    for k in range(ns):
-        rest[k], velocity[k] = A[m + k, m + k], target[m + k]
-    for a in range(m):
-        for k in range(ns):
-            velocity[k] += A[a, m + k] * x[a]
-    for a in range(rank):
-        for k in range(ns):
-            Y[a, k] = A[order[a], m + k]
-        for b in range(a):
-            for k in range(ns):
-                Y[a, k] -= L[a, b] * Y[b, k]
-        for k in range(ns):
-            Y[a, k] /= L[a, a]
-            rest[k] -= Y[a, k] ** 2
+    (lower, upper, impulse), ns = sets, sets[0].shape[0]
+    movable, n, code = np.empty(ns, np.int64), 0, CONVERGED
     # rows that can move; a locked one has no force, or that of the bound against its velocity
-    size, s = CONSISTENCY_TOLERANCE * largest_size(target, m + ns), np.empty(ns)
     for k in range(ns):
-        if rest[k] > LOCKED * A[m + k, m + k]:
-            movable[n], s[n] = k, velocity[k]
-            for a in range(rank):
-                Y[a, n] = Y[a, k]
+        if F[m + k, m + k] > LOCKED * A[m + k, m + k]:
+            movable[n] = k
             n += 1
             continue
-        impulse[k] = 0.0
-        if abs(velocity[k]) > size:
-            bound = lower[k] if velocity[k] > 0.0 else upper[k]
+        impulse[k], velocity = 0.0, target[m + k]
+        if abs(velocity) > size:
+            bound = lower[k] if velocity > 0.0 else upper[k]
             if abs(bound) < np.inf:
                 impulse[k] = bound
             else:
                 code = INCONSISTENT
     if n == 0:
         return code, 0
-    # S = A_kk − Yᵀ Y
-    S, guess, low, high = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n)
+    S, s, guess = np.empty((n, n)), np.empty(n), np.empty(n)
+    low, high = np.empty(n), np.empty(n)
     for a in range(n):
         k = movable[a]
-        guess[a], low[a], high[a] = impulse[k], lower[k], upper[k]
-        for b in range(n):
-            S[a, b] = A[m + k, m + movable[b]]
-        for c in range(rank):
-            for b in range(n):
-                S[a, b] -= Y[c, a] * Y[c, b]
-    free = Rows(S, s[:n], np.empty(0), low, high)
+        s[a], guess[a], low[a], high[a] = target[m + k], impulse[k], lower[k], upper[k]
+        for b in range(a, n):
+            S[a, b] = S[b, a] = F[m + k, m + movable[b]]
+    free = Rows(S, s, np.empty(0), low, high)
     found, iterations, _ = solve_cones(free, guess, work, TOLERANCE, LIMITS, 1.0)
     for a in range(n):
         impulse[movable[a]] = guess[a]

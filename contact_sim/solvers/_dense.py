@@ -2,6 +2,7 @@
 
     eliminate, eliminate_right_sides   Gaussian elimination with partial pivoting
     solve_symmetric                    L D Lᵀ without pivots
+    eliminate_symmetric                the same for some of the unknowns
     cholesky, cholesky_solve           L Lᵀ
     least_norm_factored                pivoted Cholesky of a singular matrix
     solve_qp                           ½ xᵀ H x + gᵀ x within limits
@@ -180,43 +181,60 @@ def eliminate_right_sides(A, B, least=0.0):
 def solve_symmetric(A, b, m):
     """Overwrite b with A⁻¹ b for a symmetric positive definite A; only its upper triangle is read.
 
-    A = L D Lᵀ without pivots, two rows at a time; D Lᵀ with 1/D on the diagonal overwrites it.
+    A = L D Lᵀ without pivots; D Lᵀ with 1/D on the diagonal overwrites it.
     """
-    for k in range(0, m - 1, 2):
-        # rows k and k + 1 of D Lᵀ
-        inverse0 = 1.0 / A[k, k]
-        A[k, k] = inverse0
-        share = A[k, k + 1] * inverse0
-        for j in range(k + 1, m):
-            A[k + 1, j] -= share * A[k, j]
-        b[k + 1] -= share * b[k]
-        inverse1 = 1.0 / A[k + 1, k + 1]
-        A[k + 1, k + 1] = inverse1
-        # Schur complement and right-hand side of the rows below, two at a time
-        b0, b1 = b[k], b[k + 1]
-        for i in range(k + 2, m - 1, 2):
-            l0, l1 = A[k, i] * inverse0, A[k + 1, i] * inverse1
-            h0, h1 = A[k, i + 1] * inverse0, A[k + 1, i + 1] * inverse1
-            A[i, i] -= l0 * A[k, i] + l1 * A[k + 1, i]
-            b[i] -= l0 * b0 + l1 * b1
-            b[i + 1] -= h0 * b0 + h1 * b1
-            for j in range(i + 1, m):
-                u0, u1 = A[k, j], A[k + 1, j]
-                A[i, j] -= l0 * u0 + l1 * u1
-                A[i + 1, j] -= h0 * u0 + h1 * u1
-        if m % 2 == 1:
-            last = m - 1
-            l0, l1 = A[k, last] * inverse0, A[k + 1, last] * inverse1
-            A[last, last] -= l0 * A[k, last] + l1 * A[k + 1, last]
-            b[last] -= l0 * b0 + l1 * b1
-    if m % 2 == 1:
-        A[m - 1, m - 1] = 1.0 / A[m - 1, m - 1]
+    eliminate_symmetric(A, b, m, m)
     # back substitution with D Lᵀ
     for j in range(m - 1, -1, -1):
         x = b[j] * A[j, j]
         b[j] = x
         for k in range(j):
             b[k] -= A[k, j] * x
+
+
+@kernel
+def eliminate_symmetric(A, b, m, n):
+    """Eliminate the first m of n unknowns of A x = b, as `solve_symmetric`, two at a time.
+
+    Rows up to m become those of D Lᵀ; A and b behind them become the Schur complement of the
+    others, in the upper triangle, and their right-hand side.
+    """
+    for k in range(0, m - 1, 2):
+        # rows k and k + 1 of D Lᵀ
+        inverse0 = 1.0 / A[k, k]
+        A[k, k] = inverse0
+        share = A[k, k + 1] * inverse0
+        for j in range(k + 1, n):
+            A[k + 1, j] -= share * A[k, j]
+        b[k + 1] -= share * b[k]
+        inverse1 = 1.0 / A[k + 1, k + 1]
+        A[k + 1, k + 1] = inverse1
+        # Schur complement and right-hand side of the rows below, two at a time
+        b0, b1 = b[k], b[k + 1]
+        for i in range(k + 2, n - 1, 2):
+            l0, l1 = A[k, i] * inverse0, A[k + 1, i] * inverse1
+            h0, h1 = A[k, i + 1] * inverse0, A[k + 1, i + 1] * inverse1
+            A[i, i] -= l0 * A[k, i] + l1 * A[k + 1, i]
+            b[i] -= l0 * b0 + l1 * b1
+            b[i + 1] -= h0 * b0 + h1 * b1
+            for j in range(i + 1, n):
+                u0, u1 = A[k, j], A[k + 1, j]
+                A[i, j] -= l0 * u0 + l1 * u1
+                A[i + 1, j] -= h0 * u0 + h1 * u1
+        if n % 2 == 1:
+            last = n - 1
+            l0, l1 = A[k, last] * inverse0, A[k + 1, last] * inverse1
+            A[last, last] -= l0 * A[k, last] + l1 * A[k + 1, last]
+            b[last] -= l0 * b0 + l1 * b1
+    if m % 2 == 1:
+        k = m - 1
+        inverse0 = 1.0 / A[k, k]
+        A[k, k] = inverse0
+        for i in range(m, n):
+            share = A[k, i] * inverse0
+            b[i] -= share * b[k]
+            for j in range(i, n):
+                A[i, j] -= share * A[k, j]
 
 
 @kernel

@@ -112,7 +112,7 @@ class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
 # known implementation of an operation for the same types, inspects the same functions, searches
 # strings and numbers for variables, tells listeners of every pass and every call of LLVM, and
 # collects garbage, of which nothing can be freed yet. Some of its functions are replaced until the
-# outermost kernel is compiled; the code that comes out is the same.
+# outermost kernel is compiled; the code that comes out computes the same.
 
 
 class _Shortcuts:
@@ -138,6 +138,7 @@ class _Shortcuts:
         self._replace(types.BaseFunction, 'get_call_type', partialmethod(_answer, self))
         self._replace(base, '_has_loc', cache(base._has_loc))
         self._replace(numba_ir.Inst, '_rec_list_vars', variables_in)
+        self._replace(ll, 'create_pipeline_tuning_options', _tuned_for_short_loops)
         self._replace(event, 'start_event', _tell_nobody)
         self._replace(event, 'end_event', _tell_nobody)
         self._collected = gc.isenabled()
@@ -193,6 +194,21 @@ NO_VARIABLES = frozenset({str, int, float, bool, type(None), numba_ir.Loc})
 
 def _tell_nobody(*arguments: Any, **named: Any) -> None:
     """Do nothing."""
+
+
+_tuning_options = getattr(ll, 'create_pipeline_tuning_options', None)
+
+
+def _tuned_for_short_loops(*arguments: Any, **named: Any) -> Any:
+    """Return LLVM's options with loops that take one vector at a time.
+
+    By default the vector form of a loop takes four at a time, and of what is left, which is all of
+    a loop over 12 or 18 numbers, it takes one number at a time.
+    """
+    assert _tuning_options is not None
+    options = _tuning_options(*arguments, **named)
+    options.loop_interleaving = False
+    return options
 
 
 SHORTCUTS = _Shortcuts()
