@@ -66,7 +66,8 @@ def tree_solver(data, undamped, vectors):
     first, dofs = common_tree(data, integers(data, f.COUNTS)[1])
     constraints = vector(data, f.BILATERAL_ERROR).shape[0]
     moments = vector(data, f.TORSIONAL_FRICTION).shape[0]
-    if constraints > 0 or moments > 0 or dofs * dofs > room:
+    deep = vector(data, f.ADDED_INERTIA).shape[0] > 0  # M̂ is not formed
+    if constraints > 0 or moments > 0 or deep or dofs * dofs > room:
         dofs = 0
     task[FIRST], task[DOFS], task[UNDAMPED] = first, dofs, undamped
     task[DEFECT], task[CHANGE], task[PRODUCT], task[VELOCITY] = vectors
