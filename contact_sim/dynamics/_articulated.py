@@ -7,6 +7,7 @@
     inertia_product      M̂ x
     bodies_energy        ½ vᵀ M v
     inertia_diagonal     the diagonal of M
+    tree_inertia         M̂ itself, for what needs it
 
 The mass matrix of a branch is full: to fill it takes O(n²), and to factorise it from the leaf to
 the root (solvers/_delassus.py) O(n³). The same elimination is one of bodies. The inertia I of a
@@ -39,7 +40,7 @@ from contact_sim.solvers._jit import kernel
 
 INVERSE_ROOT = 6
 """Place of 1/√d in a row of the factor; the place behind it keeps rows aligned."""
-DEEP = 20.0
+DEEP = 14.0
 """Root mean square of the depth of dofs from which on the mass matrix is not formed."""
 
 
@@ -372,6 +373,27 @@ def inertia_diagonal(bodies, armature, composite, out):
             out[k] = dot(s, f) + dot(w, n) + armature[k]
         for e in range(10):
             P[e] += C[e]
+
+
+@kernel
+def tree_inertia(bodies, dof_parent, composite, diagonal, first, out):
+    """Fill the lower triangle of M̂ of one tree, where it is not zero: O(n²) for a branch.
+
+    `composite` is that of `inertia_diagonal`, `diagonal` the a_k; the dofs of the tree are those
+    from `first` on, as many as `out` has rows.
+    """
+    _, v_index, columns, _ = bodies
+    for j in range(1, composite.shape[0]):
+        for k in range(v_index[j], v_index[j + 1]):
+            if not first <= k < first + out.shape[0]:
+                continue
+            f, n = body_momentum(composite[j], vec(columns[k], 0), vec(columns[k], 3))
+            row, i = out[k - first], k
+            while i >= first:
+                S = columns[i]
+                row[i - first] = dot(vec(S, 0), f) + dot(vec(S, 3), n)
+                i = dof_parent[i]
+            row[k - first] += diagonal[k]
 
 
 @kernel

@@ -19,6 +19,7 @@ from contact_sim.dynamics._articulated import (
     inertia_product,
     products,
     solve_articulated,
+    tree_inertia,
 )
 from contact_sim.dynamics._forces import add_joint_springs, add_spring_forces, implicit_inertia
 from contact_sim.dynamics._rigid_body import kinetic_energy, mass_matrix
@@ -346,8 +347,7 @@ def multiply_deep(data):
 @kernel
 def form_inertia(data, M):
     """Fill the lower triangle of M̂ of a deep tree, (nv, nv)."""
-    parent, v_index, columns, inertia = bodies_of(data)
-    mass_matrix(
-        parent, v_index, integers(data, f.DOF_PARENT), columns, inertia,
-        vector(data, f.ADDED_INERTIA), matrix(data, f.COMPOSITE), M,
+    tree_inertia(
+        bodies_of(data), integers(data, f.DOF_PARENT), matrix(data, f.COMPOSITE),
+        vector(data, f.ADDED_INERTIA), 0, M,
     )  # fmt: skip
