@@ -1,7 +1,7 @@
 """Microseconds per step of several robots on one ground, and of long chains.
 
     python benchmarks/robots_time.py [--models ncp] [--robots 1 2 4 8 16 32 64] [--touching]
-    python benchmarks/robots_time.py --chains 14 26 50 100 200
+    python benchmarks/robots_time.py --chains 14 26 50 100 200 390 [--models ncp]
 
 Joined robots go1 stand under joint PD, evaluated in every step. Calls of all numbers alternate;
 `linear` is the time per robot over that of one alone, the median over calls. With `--touching` all
@@ -108,9 +108,11 @@ def half_circle(links: int) -> np.ndarray:
     return q
 
 
-def our_chain(links: int) -> Callable[[int], object]:
+def our_chain(links: int, model: str) -> Callable[[int], object]:
     """Return what advances our chain by some steps."""
-    worlds = contact_sim.Worlds(chain(links), 1, friction=FRICTION, time_step=TIME_STEP, threads=1)
+    worlds = contact_sim.Worlds(
+        chain(links), 1, model, friction=FRICTION, time_step=TIME_STEP, threads=1
+    )
     worlds.reset(half_circle(links))
     command = JointCommand(*5 * [np.zeros(0)])
     return lambda steps: worlds.follow(command, steps)
@@ -152,9 +154,9 @@ def peer_chain(links: int, jacobian: str) -> Callable[[int], object]:
 
 
 def measure_chains(links: list[int], blocks: int, engine: str) -> list[dict[str, Any]]:
-    """Return the figures of one engine: 'contact_sim', or MuJoCo's 'dense' or 'sparse'."""
+    """Return the figures of one engine: a contact model of ours, or MuJoCo's 'dense', 'sparse'."""
     started = {
-        n: our_chain(n) if engine == 'contact_sim' else peer_chain(n, engine) for n in links
+        n: peer_chain(n, engine) if engine in PEERS else our_chain(n, engine) for n in links
     }
     for advance in started.values():
         advance(SETTLING)
@@ -172,12 +174,12 @@ def measure_chains(links: list[int], blocks: int, engine: str) -> list[dict[str,
     ]  # fmt: skip
 
 
-def print_chains(links: list[int], blocks: int) -> list[dict[str, Any]]:
+def print_chains(models: list[str], links: list[int], blocks: int) -> list[dict[str, Any]]:
     """Print the table of chains, and return its rows."""
-    print('chains with both ends on the ground, ncp, µs per step')
+    print('chains with both ends on the ground, µs per step; dense and sparse: MuJoCo')
     print(f'{"engine":12}{"links":>8}{"median":>9}{"least":>9}{"a link":>8}')
     rows = []
-    for engine in ('contact_sim', *PEERS):
+    for engine in (*models, *PEERS):
         try:
             found = measure_chains(links, blocks, engine)
         except ImportError:
@@ -207,7 +209,7 @@ def main() -> None:
     parser.add_argument('--json', type=Path, help='file for the same figures')
     options = parser.parse_args()
     if options.chains:
-        write_json(options.json, print_chains(options.chains, options.blocks))
+        write_json(options.json, print_chains(options.models, options.chains, options.blocks))
         return
     print('go1, µs per step and robot')
     print(f'{"model":12}{"robots":>8}{"median":>9}{"least":>9}{"linear":>8}')

@@ -43,6 +43,9 @@ LIST_RADIUS, LIST_COUNT, LISTED, MOST_LISTED = 3, 4, 5, 59
 radius, the number of facets, the first one; and the most of them."""
 MOST_ROOMS = 64  # corners of a solid whose distances from the ground are kept
 CANDIDATE_NUMBERS = 6  # of a contact over a face: place (3), height, number, whether it counts
+BODY_NUMBERS, FACTOR_NUMBERS, BASE_NUMBERS = 21, 8, 7
+"""Numbers of an articulated inertia, of a dof in its factor, and of a dof in the columns of a free
+base, see dynamics/_articulated.py."""
 TERRAIN_DATA = 16
 """Numbers of a terrain of any kind, besides its relief."""
 
@@ -103,6 +106,18 @@ class Sizes:
     """Bilateral constraints."""
     nb: int = 0
     """Their rows."""
+    deep: bool = False
+    """Whether branches are so long that the mass matrix is never formed, see step/_inertia.py."""
+
+    @property
+    def n_formed(self) -> int:
+        """Rows of the mass matrix where it is formed."""
+        return 0 if self.deep else self.nv
+
+    @property
+    def n_deep(self) -> int:
+        """Velocity size of a robot whose mass matrix is not formed."""
+        return self.nv if self.deep else 0
 
     @property
     def n_ground(self) -> int:
@@ -122,7 +137,7 @@ class Sizes:
     def shapes(self) -> dict[str, Shape]:
         """Shape of every field of the step data, in memory order."""
         nq, nv, nc, ns, rows, nb = self.nq, self.nv, self.nc, self.ns, self.rows, self.nb
-        moments = (self.n_moments,)
+        moments, formed = (self.n_moments,), (self.n_formed, self.n_formed)
         now: dict[str, Shape] = dict(zip(
             STATE, ((nq,), (nv,), (nc, 3), (nc, 3, 3), (nc,), (nc,), (nc, MEMORY_NUMBERS), (4,)),
             strict=True,
@@ -132,7 +147,7 @@ class Sizes:
             'impulse': (rows,), 'delay_line': (self.n_delay, self.n_joints),
             'lagged_effort': (self.n_lags,), 'gravity': (3,), 'time_step': (1,),
             'command': (self.n_joints,), 'effort': (self.n_joints,), 'tau': (nv,),
-            'nonlinear_effects': (nv,), 'inertia': (nv, nv),
+            'nonlinear_effects': (nv,), 'inertia': formed, 'added_inertia': (self.n_deep,),
             'jacobian_transposed': (nv, rows), 'transport': (nv,), 'v_free': (nv,),
             'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,),
             'upper': (ns,), 'interval_gap': (ns,), 'active': (nc,), 'interval_active': (ns,),
@@ -149,14 +164,19 @@ class Sizes:
         """Shape of every field of `numbers` behind the step data: work, then constants."""
         nv, nc, ns, rows, bodies = self.nv, self.nc, self.ns, self.rows, self.n_bodies
         joints, limits, nb = (self.n_joints,), (self.n_limits, 2), self.nb
+        formed, deep = (self.n_formed, self.n_formed), self.n_deep
         return {
             # kinematic tree at the present state (dynamics)
             'origin': (3,), 'pose': (bodies, 12), 'columns': (nv, 6),
-            'world_inertia': (bodies, 10), 'composite': (bodies, 10), 'mass_matrix': (nv, nv),
+            'world_inertia': (bodies, 10), 'composite': (bodies, 10), 'mass_matrix': formed,
             'twist': (bodies, 6), 'bias_acceleration': (bodies, 6), 'body_wrench': (bodies, 6),
-            'factor': (nv, nv), 'displacement': (nv,), 'momentum': (nv,),
+            'factor': formed, 'displacement': (nv,), 'momentum': (nv,),
             'carried': (self.n_flyers, 9),
-            'fast': (2,), 'undamped_factor': (nv, nv), 'undamping': (nv,),
+            'fast': (2,), 'undamped_factor': formed, 'undamping': (nv,),
+            # deep trees; the factor of M̂, then that of M̂ − h D
+            'mass_diagonal': (deep,), 'base_columns': (deep, BASE_NUMBERS),
+            'articulated': (2 * deep, FACTOR_NUMBERS), 'articulated_force': (deep, 6),
+            'articulated_body': (bodies if deep else 0, BODY_NUMBERS),
             # active rows of the contact problem
             'delassus': (rows * rows,), 'row_response': (nv * rows,), 'g': (rows,),
             'row_free': (rows,), 'row_start': (rows,), 'row_friction': (nc,), 'row_gap': (nc,),
@@ -222,7 +242,7 @@ class Sizes:
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'limb': (nv,), 'rooted': (1,), 'held': (nv,), 'floats': (nv,),
             'tree_begin': (nv,), 'tree_end': (nv,), 'tree_rooted': (nv,), 'tree_parent': (nv,),
-            'tree_limb': (nv,), 'tree_task': (7,),
+            'tree_limb': (nv,), 'tree_task': (7,), 'deep_task': (4,),
             'free_flyer_q': (self.n_flyers,), 'free_flyer_v': (self.n_flyers,),
             'flyer_end': (self.n_flyers,),
             'candidate_body': (self.n_candidates,), 'leaf_dof': (self.n_ground,),

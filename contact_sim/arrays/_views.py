@@ -65,7 +65,8 @@ class StepData:
         effort: joint effort behind the actuators [N m], shape (n_joints,).
         tau: applied generalized force, effort and external wrenches [N, N m], shape (nv,).
         nonlinear_effects: C v + g at the start [N, N m], shape (nv,).
-        inertia: lower triangle of M̂, shape (nv, nv).
+        inertia: lower triangle of M̂, shape (nv, nv); (0, 0) where it is not formed.
+        added_inertia: there what is on the diagonal of M̂ besides the bodies, shape (nv,) or (0,).
         jacobian_transposed: Jᵀ at the start, u = J v, shape (nv, 3 nc + ns).
         transport: ω × v_lin of free flyers [m/s²], shape (nv,).
         v_free: velocity without contact, axes of the start, shape (nv,).
@@ -125,6 +126,7 @@ class StepData:
     tau: Array
     nonlinear_effects: Array
     inertia: Array
+    added_inertia: Array
     jacobian_transposed: Array
     transport: Array
     v_free: Array

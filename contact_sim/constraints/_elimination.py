@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 from contact_sim._types import Array
 from contact_sim._validation import real_array
 from contact_sim.errors import InvalidInput
-from contact_sim.solvers._delassus import solve
 from contact_sim.solvers._dense import (
     RANK_TOLERANCE,
     assign,
@@ -43,13 +42,10 @@ class Elimination(NamedTuple):
 
 
 @kernel
-def factor_rows(rows, mass_factor, tree, scratch):
-    """Fill all but H, with factor and tree of M̂ (solvers/_delassus.py); return the rank of A."""
+def factor_rows(rows, scratch):
+    """Fill A and its factor from H and M̂⁻¹ Hᵀ; return the rank of A."""
     H, V, A = rows.jacobian, rows.response, rows.matrix
     for a in range(H.shape[0]):
-        # row a of H M̂⁻¹, then of A
-        assign(V[a], H[a])
-        solve(mass_factor, tree, V[a])
         for b in range(a + 1):
             total = 0.0
             for k in range(H.shape[1]):

@@ -28,6 +28,7 @@ from contact_sim.contact_models._stages import (
     entry_of,
     free_motion,
     place_and_detect,
+    place_at_q,
     revert_step,
 )
 from contact_sim.dynamics._integration import MOMENTUM
@@ -287,6 +288,8 @@ def refresh(numbers, indices, layout):
 
 
 revert, apply_carried_momentum = entry_of(revert_step), entry_of(apply_momentum)
+fill_placements = entry_of(place_at_q)
+"""Fill placements and M at the present q."""
 apply_commands = entry_of(actuate)
 """Fill effort and τ from the commands; return the status that a step would have."""
 

@@ -21,6 +21,7 @@ from contact_sim.step._contact_rows import (
     island_of,
     next_contact,
 )
+from contact_sim.step._inertia import base_matrix
 
 
 @stage_on_demand
@@ -38,9 +39,10 @@ def record_momentum(data):
     for k in range(flyers.shape[0]):
         i = flyers[k]
         if dof_parent[i] < 0:
+            M, first = base_matrix(data, i, end[k])
             fill_next_momentum(
-                matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), columns, (i, end[k]),
-                motion, forces, vector(data, f.TIME_STEP)[0], is_in_flight(data, i), carried[k],
+                M, vector(data, f.ARMATURE), columns, (i, end[k], first), motion,
+                forces, vector(data, f.TIME_STEP)[0], is_in_flight(data, i), carried[k],
             )  # fmt: skip
             # the projection onto h(q) = 0 will move the base: the centre of mass from the origin
             if has_bilateral(data):
@@ -60,9 +62,10 @@ def apply_momentum(data):
             flying = is_in_flight(data, flyers[k])
             if has_bilateral(data):
                 put(carried[k], 6, sub(vec(carried[k], 6), vec(q, q_index[k])))
+            M, first = base_matrix(data, flyers[k], end[k])
             shift = fill_base_twist(
-                matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
-                (flyers[k], end[k]), carried[k], flying, vector(data, f.V),
+                M, vector(data, f.ARMATURE), matrix(data, f.COLUMNS), (flyers[k], end[k], first),
+                carried[k], flying, vector(data, f.V),
             )  # fmt: skip
             x, y, z = quaternion_axes(q, q_index[k] + 3)
             put(q, q_index[k], add(vec(q, q_index[k]), rotated(x, y, z, shift)))

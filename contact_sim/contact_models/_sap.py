@@ -51,6 +51,7 @@ from contact_sim.solvers._soft_newton import (
     minimise,
 )
 from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
+from contact_sim.step._inertia import fill_inertia_diagonal
 from contact_sim.step._moment_rows import note_softness
 
 (
@@ -165,7 +166,8 @@ def fill_weights(data, rows, n):
 @kernel
 def fill_diagonal_weight(data, nc, weight):
     """Fill |J_i D⁻¹ J_iᵀ|_F / 3 of every contact in its rows, D the diagonal of M̂."""
-    columns, inertia = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA)
+    columns, diagonal = matrix(data, f.JACOBIAN_TRANSPOSED), vector(data, f.MOMENTUM)
+    fill_inertia_diagonal(data, diagonal)
     parent, n = integers(data, f.DOF_PARENT), integers(data, f.COUNTS)[1]
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
     for i in range(nc):
@@ -176,7 +178,7 @@ def fill_diagonal_weight(data, nc, weight):
         k = parent.shape[0] - 1 if everywhere else row_leaf[3 * i]
         while k >= 0:
             a, b, c = columns[k, r1], columns[k, r2], columns[k, r3]
-            inverse = 1.0 / inertia[k, k]
+            inverse = 1.0 / diagonal[k]
             aa += a * a * inverse
             bb += b * b * inverse
             cc += c * c * inverse
@@ -192,7 +194,7 @@ def fill_diagonal_weight(data, nc, weight):
         k = parent.shape[0] - 1 if everywhere else row_leaf[r]
         while k >= 0:
             entry = columns[k, row_of[r]]
-            weight[r] += entry * entry / inertia[k, k]
+            weight[r] += entry * entry / diagonal[k]
             k = k - 1 if everywhere else parent[k]
 
 

@@ -28,10 +28,8 @@ from contact_sim.arrays._views import (
     arrays_at,
     arrays_of,
     frames,
-    front,
     integers,
     matrix,
-    square,
     stage_on_demand,
     vector,
 )
@@ -48,12 +46,10 @@ from contact_sim.contact_models._energy_guard import (
 )
 from contact_sim.contact_models._momentum import apply_momentum, record_momentum
 from contact_sim.dynamics._forces import (
-    add_joint_springs,
     add_wrench,
     fill_effort,
     fill_free_velocity,
     generalized_force,
-    implicit_inertia,
     joint_effort,
     update_actuator_memory,
 )
@@ -65,8 +61,6 @@ from contact_sim.dynamics._integration import (
 from contact_sim.dynamics._rigid_body import (
     bias_forces,
     forward_kinematics,
-    kinetic_energy,
-    mass_matrix,
     mass_moment,
     world_inertia,
 )
@@ -77,7 +71,6 @@ from contact_sim.solvers._cone_problem import (
     NONFINITE,
     worse_status,
 )
-from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import entry, integers_at, kernel, with_globals
 from contact_sim.step._bilateral_rows import (
@@ -110,7 +103,15 @@ from contact_sim.step._contact_rows import (
     rows_on,
     select_active,
     status_with_degenerate,
-    tree_of,
+)
+from contact_sim.step._inertia import (
+    IMPLICIT,
+    UNDAMPED,
+    begin_inertia,
+    fill_kinetic_energy,
+    fill_mass_matrix,
+    row_products,
+    solve_inertia,
 )
 from contact_sim.step._moment_rows import (
     CARRY,
@@ -333,8 +334,7 @@ def update_actuators(data):
 @kernel
 def free_motion(data):
     """Fill nle, M̂, its factor and v_f: where the robot would go if nothing touched it."""
-    v, tree = vector(data, f.V_START), tree_of(data)
-    nle = vector(data, f.NONLINEAR_EFFECTS)
+    v, nle = vector(data, f.V_START), vector(data, f.NONLINEAR_EFFECTS)
     # nle = C v + g by Newton-Euler in world axes (theory 4.1)
     if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         bias_forces(
@@ -342,35 +342,12 @@ def free_motion(data):
             matrix(data, f.WORLD_INERTIA), v, vector(data, f.GRAVITY), matrix(data, f.TWIST),
             matrix(data, f.BIAS_ACCELERATION), matrix(data, f.BODY_WRENCH), nle,
         )  # fmt: skip
-    h, damping = vector(data, f.TIME_STEP)[0], vector(data, f.DAMPING)
-    factor = matrix(data, f.FACTOR)
-    M, v_free = matrix(data, f.MASS_MATRIX), vector(data, f.V_FREE)
-    share, tau = vector(data, f.DAMPING_INERTIA)[0], vector(data, f.TAU)
     # M̂ = M + h D + h² K + b diag(M), b of todorov in its form of 2014; M̂ = Lᵀ L
-    inertia = matrix(data, f.INERTIA)
-    implicit_inertia(M, tree[0], damping, h, share, inertia, factor)
-    for k in range(v.shape[0]):
-        v_free[k] = tau[k] - nle[k] - (damping[k] + share * M[k, k]) * v[k]
-    if integers(data, f.SPRING_V).shape[0] > 0:
-        apply_springs(data)
-    factorise(factor, tree)
+    begin_inertia(data)
     # v_f = v + h M̂⁻¹ (τ − nle − D v − K (q + h v − q₀)) + h ω × v_lin of free bases
-    fill_free_velocity(
-        v, factor, tree, integers(data, f.FREE_FLYER_V), h, vector(data, f.TRANSPORT), v_free
-    )
-
-
-@stage_on_demand
-def apply_springs(data):
-    """Add the springs of joints to M̂ and to the forces in v_f."""
-    h = vector(data, f.TIME_STEP)[0]
-    add_joint_springs(
-        vector(data, f.Q_START), vector(data, f.V_START),
-        (integers(data, f.SPRING_Q), integers(data, f.SPRING_V)),
-        (vector(data, f.JOINT_STIFFNESS), vector(data, f.JOINT_REST)), h,
-        h * vector(data, f.IMPLICIT_SPRINGS)[0], matrix(data, f.INERTIA), matrix(data, f.FACTOR),
-        vector(data, f.V_FREE),
-    )  # fmt: skip
+    h, v_free = vector(data, f.TIME_STEP)[0], vector(data, f.V_FREE)
+    solve_inertia(data, IMPLICIT, v_free)
+    fill_free_velocity(v, integers(data, f.FREE_FLYER_V), h, vector(data, f.TRANSPORT), v_free)
 
 
 # --- contact_rows: J, u, b and the active blocks (theory 0, 2)
@@ -609,23 +586,12 @@ def store_memory(data):
 @kernel
 def fill_delassus(data, n, undamped):
     """Fill G of the `n` problem rows with M̂, or `undamped` with M."""
-    factor = matrix(data, f.UNDAMPED_FACTOR if undamped else f.FACTOR)
-    # Y = L⁻ᵀ Jᵀ along the branches of the tree, G = Yᵀ Y
-    delassus(
-        matrix(data, f.JACOBIAN_TRANSPOSED), factor, tree_of(data), integers(data, f.ROW_OF),
-        integers(data, f.ROW_LEAF), n, row_response(data, n),
-        square(data, f.DELASSUS, n),
-    )  # fmt: skip
+    jacobian = matrix(data, f.JACOBIAN_TRANSPOSED)
+    row_products(data, jacobian, UNDAMPED if undamped else IMPLICIT, n)
     # bilateral rows: G − (J M̂⁻¹ Hᵀ) (H M̂⁻¹ Hᵀ)⁺ (H M̂⁻¹ Jᵀ)  (theory 4.6)
     if has_bilateral(data):
         run_task(data, CONSTRAIN_DELASSUS_UNDAMPED if undamped else CONSTRAIN_DELASSUS)
     run_moments(data, SOFTEN)
-
-
-@kernel
-def row_response(data, n):
-    """Return room for Y = L⁻ᵀ Jᵀ, shape (nv, n)."""
-    return front(data, f.ROW_RESPONSE, integers(data, f.DOF_PARENT).shape[0], n)
 
 
 @kernel
@@ -709,7 +675,7 @@ def fill_next_velocity(data, impulse):
         matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data), interval_branches(data),
         integers(data, f.DOF_PARENT), impulse, v_next,
     )  # fmt: skip
-    solve(matrix(data, f.FACTOR), tree_of(data), v_next)
+    solve_inertia(data, IMPLICIT, v_next)
     for k in range(v_next.shape[0]):
         v_next[k] += v_free[k]
     if has_bilateral(data):
@@ -858,14 +824,18 @@ def place_and_detect(data):
 
 
 @kernel
+def place_at_q(data):
+    """Fill placements and M at the present q."""
+    place_bodies(data, vector(data, f.Q))
+
+
+@kernel
 def describe_configuration(data):
     """Fill energies and contact points of the bodies where they are placed."""
     energy = vector(data, f.ENERGY)
     # energies of the report: Σ m c for −g · Σ m c, and ½ vᵀ M v
     mass_moment(matrix(data, f.WORLD_INERTIA), vector(data, f.ORIGIN), energy[1:])
-    energy[0] = kinetic_energy(
-        matrix(data, f.MASS_MATRIX), integers(data, f.DOF_PARENT), vector(data, f.V)
-    )
+    fill_kinetic_energy(data)
     # contact points: position, frame (t1, t2, n), gap φ and feature of each
     spheres = (
         integers(data, f.CANDIDATE_BODY), matrix(data, f.OFFSET), vector(data, f.RADIUS),
@@ -888,7 +858,4 @@ def place_bodies(data, q):
         matrix(data, f.PLACEMENT), q, origin, pose, columns,
     )  # fmt: skip
     world_inertia(matrix(data, f.BODY), pose, origin, inertia)
-    mass_matrix(
-        parent, v_index, integers(data, f.DOF_PARENT), columns, inertia, vector(data, f.ARMATURE),
-        matrix(data, f.COMPOSITE), matrix(data, f.MASS_MATRIX),
-    )  # fmt: skip
+    fill_mass_matrix(data)

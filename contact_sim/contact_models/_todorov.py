@@ -46,7 +46,6 @@ from contact_sim.contact_models._stages import (
 )
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import Rows, friction_sweep
-from contact_sim.solvers._delassus import factorise, solve
 from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import minimise_linear
 from contact_sim.step._bilateral_rows import CONSTRAIN_UNDAMPED, has_bilateral, run_task
@@ -56,9 +55,9 @@ from contact_sim.step._contact_rows import (
     interval_branches,
     newton_work_of,
     row_velocities,
-    tree_of,
     unbiased_rows_of,
 )
+from contact_sim.step._inertia import UNDAMPED, factor_undamped_inertia, solve_inertia
 from contact_sim.step._moment_rows import note_softness
 
 (
@@ -159,19 +158,13 @@ def undamp_contacts(data):
     """Fill the factor of M and J (v_e − v_f), once in a step."""
     if not sees_explicit_damping(data):
         return
-    tree, inertia, factor = tree_of(data), matrix(data, f.INERTIA), matrix(data, f.UNDAMPED_FACTOR)
     damping, h = vector(data, f.DAMPING), vector(data, f.TIME_STEP)[0]
     v, v_free, change = vector(data, f.V_START), vector(data, f.V_FREE), vector(data, f.UNDAMPING)
-    # M = M̂ − h D in the pattern of the tree; v_e − v_f = M⁻¹ h D (v_f − v)
+    # M = M̂ − h D; v_e − v_f = M⁻¹ h D (v_f − v)
     for k in range(damping.shape[0]):
-        j = tree[0][k]
-        while j >= 0:
-            factor[k, j] = inertia[k, j]
-            j = tree[0][j]
-        factor[k, k] = inertia[k, k] - h * damping[k]
         change[k] = h * damping[k] * (v_free[k] - v[k])
-    factorise(factor, tree)
-    solve(factor, tree, change)
+    factor_undamped_inertia(data)
+    solve_inertia(data, UNDAMPED, change)
     if has_bilateral(data):
         run_task(data, CONSTRAIN_UNDAMPED)
     # J (v_e − v_f) of the rows

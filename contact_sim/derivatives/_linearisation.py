@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from contact_sim._types import Array
 from contact_sim.arrays._views import address_of, places_of_worlds
 from contact_sim.collision._detection import leaf_dof
-from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.contact_models._base import TimeSteppingModel, fill_placements
 from contact_sim.contact_models._impact_sequence import SEQUENTIAL
 from contact_sim.contact_models._stages import DIRECT, READY
 from contact_sim.derivatives import _fields as d
@@ -52,7 +52,8 @@ class Linearisation:
     def __init__(self, workspace: Workspace, model: Any) -> None:
         check_supported(workspace, model)
         self._source, self.model, self.law = workspace, model, law_name(model)
-        self.work = workspace.copy()
+        self._deep = workspace.sizes.deep  # derivatives need the matrix itself
+        self.work = workspace.with_formed_inertia() if self._deep else workspace.copy()
         self.sizes = sizes = self.work.sizes
         # a stepper of its own would bind, and so change, the constants of the law
         self._advance = model.compiled.advance
@@ -104,9 +105,12 @@ class Linearisation:
             InvalidInput: the step would not be taken, or has no derivatives.
         """
         source, work = self._source, self.work
-        for part in self._copied:
-            work.numbers[0, part] = source.numbers[0, part]
-        work.indices[:] = source.indices
+        if self._deep:
+            self._take_values(source.numbers[0], source.indices[0])
+        else:
+            for part in self._copied:
+                work.numbers[0, part] = source.numbers[0, part]
+            work.indices[:] = source.indices
         if wrenches:
             slope = wrench_slope(work, wrenches, self.view('dof_first'))
             self.view('pushed')[:] = float(work.data.time_step[0]) * slope
@@ -115,8 +119,16 @@ class Linearisation:
 
     def of_world(self, numbers: Array, indices: Any, command: Array) -> bool:
         """Fill the derivatives of the step of one of many worlds; return whether redundant."""
-        self.work.numbers[0], self.work.indices[0] = numbers, indices
+        if self._deep:
+            self._take_values(numbers, indices)
+        else:
+            self.work.numbers[0], self.work.indices[0] = numbers, indices
         return self._take(command, False)[0]
+
+    def _take_values(self, numbers: Array, indices: Any) -> None:
+        """Take the values of arrays without a mass matrix, and fill that."""
+        self.work.take_values(numbers, indices, self._source._places)
+        fill_placements(*self.work.arrays)
 
     def _take(self, command: Array, pushed: bool) -> tuple[bool, LastStage | None]:
         """Take the step in the arrays and linearise it; `pushed`: external wrenches act."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.dynamics._vectors import add, cross, dot, put, rotated, sub, vec
-from contact_sim.solvers._delassus import FAR, solve
+from contact_sim.solvers._delassus import FAR
 from contact_sim.solvers._jit import kernel
 
 # Generalized forces of joint efforts and external wrenches.
@@ -174,12 +174,21 @@ def add_joint_springs(q, v, places, springs, h, ahead, inertia, factor, force):
     `places` are their indices into q and v; `springs` k [N m/rad, N/m] and q₀. a = `ahead` [s] is
     h where springs act at the end of the step, and 0 at its start: then M̂ is without them.
     """
+    (q_index, v_index), (stiffness, _) = places, springs
+    for i in range(q_index.shape[0]):
+        dof = v_index[i]
+        inertia[dof, dof] += h * ahead * stiffness[i]
+        factor[dof, dof] = inertia[dof, dof]
+    add_spring_forces(q, v, places, springs, ahead, force)
+
+
+@kernel
+def add_spring_forces(q, v, places, springs, ahead, force):
+    """Add −k (q + a v − q₀) of joint springs to `force` (nv,), arguments as above."""
     q_index, v_index = places
     stiffness, rest = springs
     for i in range(q_index.shape[0]):
         k, dof = stiffness[i], v_index[i]
-        inertia[dof, dof] += h * ahead * k
-        factor[dof, dof] = inertia[dof, dof]
         force[dof] -= k * (q[q_index[i]] + ahead * v[dof] - rest[i])
 
 
@@ -195,9 +204,8 @@ def spring_energy(q, q_index, springs):
 
 
 @kernel
-def fill_free_velocity(v, factor, tree, free_flyer_v, h, transport, v_free):
-    """Fill ω × v_lin of the free flyers and v_f, in place of the force."""
-    solve(factor, tree, v_free)
+def fill_free_velocity(v, free_flyer_v, h, transport, v_free):
+    """Fill ω × v_lin of the free flyers and v_f, in place of the acceleration by forces."""
     transport_acceleration(v, free_flyer_v, transport)
     for k in range(v.shape[0]):
         v_free[k] = v[k] + h * (v_free[k] + transport[k])

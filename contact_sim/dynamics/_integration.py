@@ -168,23 +168,23 @@ def rotation_gains(angle):
 def fill_next_momentum(M, armature, columns, dofs, motion, forces, h, flying, carried):
     """Fill the momentum after a step and where it moves the centre of mass; q has not moved.
 
-    The base is a free flyer, its joint on the world; `dofs` are its first dof and one past the
-    last of its tree. `motion` is v, v⁺, ω × v_lin (axes of the start) and displacement, `forces`
-    the nonlinear effects and gravity, `columns` those of the start. `flying`: only gravity moves
-    the centre of mass, which is then on a parabola.
+    The base is a free flyer, its joint on the world; `dofs` are its first dof, one past the last
+    of its tree, and the column of `M` of the first dof. `motion` is v, v⁺, ω × v_lin (axes of the
+    start) and displacement, `forces` the nonlinear effects and gravity, `columns` those of the
+    start. `flying`: only gravity moves the centre of mass, which is then on a parabola.
     `carried` becomes, in world axes: momentum [N s], angular momentum about the centre of mass of
     the start [N m s], the centre of mass after the step from the base after it [m], (9,).
     """
-    i, end = dofs
+    i, end, first = dofs
     v, v_next, transport, displacement = motion
     nle, gravity = forces
     x, y, z = vec(columns[i], 0), vec(columns[i + 1], 0), vec(columns[i + 2], 0)
     g = vec(gravity, 0)
-    m, r, inertia = base_inertia(M, armature, i)
+    m, r, inertia = base_inertia(M, armature, i, first)
     # momentum of v⁺ at the start, plus gravity (at the centre of mass) and nonlinear effects: the
     # impulses M (v⁺ − v − h ω × v_lin) + h nle, for any contact law and any damping
     drive = scaled(h, sub((dot(x, g), dot(y, g), dot(z, g)), vec(transport, i)))
-    linear, angular = joint_momentum(M, i, v_next[:end])
+    linear, angular = joint_momentum(M, i, first, v_next[:end])
     speed, omega = add(vec(v_next, i), drive), vec(v_next, i + 3)
     linear = add(linear, scaled(m, add(speed, cross(omega, r))))
     linear = add(linear, scaled(h, vec(nle, i)))
@@ -195,7 +195,7 @@ def fill_next_momentum(M, armature, columns, dofs, motion, forces, h, flying, ca
     # displacement of the centre of mass: h P/m, in flight the mean of both ends
     travel = scaled(h / m, linear)
     if flying:
-        before, _ = joint_momentum(M, i, v[:end])
+        before, _ = joint_momentum(M, i, first, v[:end])
         before = add(before, scaled(m, add(vec(v, i), cross(vec(v, i + 3), r))))
         travel = scaled(0.5, add(travel, scaled(h / m, before)))
     # to world axes
@@ -213,18 +213,18 @@ def fill_base_twist(M, armature, columns, dofs, carried, flying, v):
     that the contact problem predicted, and the momentum is that about a fixed point, on which the
     impulses acted. Arguments as in `fill_next_momentum`, at q⁺.
     """
-    i, end = dofs
+    i, end, first = dofs
     x, y, z = vec(columns[i], 0), vec(columns[i + 1], 0), vec(columns[i + 2], 0)
     # momentum and centre of mass in the axes of the base
     p, n, c = vec(carried, 0), vec(carried, 3), vec(carried, 6)
     linear, angular = (dot(x, p), dot(y, p), dot(z, p)), (dot(x, n), dot(y, n), dot(z, n))
-    m, r, inertia = base_inertia(M, armature, i)
+    m, r, inertia = base_inertia(M, armature, i, first)
     miss = sub((dot(x, c), dot(y, c), dot(z, c)), r)
     if not flying:
         angular = add(angular, cross(miss, linear))
     # subtract the part of the joints, then solve for ω, with the inertia about the centre of mass,
     # and for ν
-    of_joints, turn_of_joints = joint_momentum(M, i, v[:end])
+    of_joints, turn_of_joints = joint_momentum(M, i, first, v[:end])
     linear = sub(linear, of_joints)
     angular = add(sub(angular, turn_of_joints), cross(r, of_joints))
     rx, ry, rz = r
@@ -240,30 +240,30 @@ def fill_base_twist(M, armature, columns, dofs, carried, flying, v):
 
 
 @kernel
-def base_inertia(M, armature, i):
+def base_inertia(M, armature, i, c):
     """Return mass, centre of mass and inertia of the base at dof i with everything on it.
 
-    About the base and in its axes, from the mass matrix without `armature`; inertia as (xx, xy,
-    xz, yy, yz, zz) [kg m²].
+    About the base and in its axes, from the mass matrix without `armature`, whose column c belongs
+    to dof i; inertia as (xx, xy, xz, yy, yz, zz) [kg m²].
     """
-    m = M[i, i] - armature[i]
-    r = scaled(1.0 / m, (M[i + 5, i + 1], M[i + 3, i + 2], M[i + 4, i]))
+    m = M[i, c] - armature[i]
+    r = scaled(1.0 / m, (M[i + 5, c + 1], M[i + 3, c + 2], M[i + 4, c]))
     first, second, third = M[i + 3], M[i + 4], M[i + 5]
     inertia = (
-        first[i + 3] - armature[i + 3], second[i + 3], third[i + 3],
-        second[i + 4] - armature[i + 4], third[i + 4], third[i + 5] - armature[i + 5],
+        first[c + 3] - armature[i + 3], second[c + 3], third[c + 3],
+        second[c + 4] - armature[i + 4], third[c + 4], third[c + 5] - armature[i + 5],
     )  # fmt: skip
     return m, r, inertia
 
 
 @kernel
-def joint_momentum(M, i, v):
+def joint_momentum(M, i, c, v):
     """Return linear and angular momentum about the base at dof i due to joints up to v's end."""
     linear = angular = ZERO
     for k in range(i + 6, v.shape[0]):
         row, speed = M[k], v[k]
-        linear = add(linear, scaled(speed, vec(row, i)))
-        angular = add(angular, scaled(speed, vec(row, i + 3)))
+        linear = add(linear, scaled(speed, vec(row, c)))
+        angular = add(angular, scaled(speed, vec(row, c + 3)))
     return linear, angular
 
 

@@ -332,7 +332,7 @@ class ScoredArrays:
         ]
         own = replace(robot, contact_points=tuple(points), collisions=NO_COLLISIONS)
         self._h = steps.lengths
-        self.work = work = Workspace(own, Plane(), float(self._h[0]))
+        self.work = work = Workspace(own, Plane(), float(self._h[0]), formed=True)
         work.data.gravity[:] = robot.pinocchio_model.gravity.linear
         # efforts are those that acted: nothing limits or delays them
         for limit in (work.effort_limit, work.velocity_limit, work.saturation_effort):

@@ -16,11 +16,10 @@ from contact_sim._types import Array
 from contact_sim._validation import real_array
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, integers, matrix, vector
-from contact_sim.contact_models._stages import JOINT_PD, MAX_TURN, gather_problem
+from contact_sim.contact_models._stages import JOINT_PD, MAX_TURN, gather_problem, place_bodies
 from contact_sim.dynamics._forces import spring_energy
 from contact_sim.robot._actuators import joint_mobility, largest_time_step, stability_number
 from contact_sim.robot._model import RobotModel
-from contact_sim.solvers._delassus import factorise
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import (
     ELIMINATE,
@@ -36,8 +35,8 @@ from contact_sim.step._contact_rows import (
     interval_branches,
     note_in_use,
     rows_of,
-    tree_of,
 )
+from contact_sim.step._inertia import factor_inertia, form_inertia, is_deep, multiply_inertia
 from contact_sim.step._moment_rows import bound_moments
 from contact_sim.step._problem import LAW_RESIDUALS, TOUCHING, judge_rows
 from contact_sim.step._workspace import Workspace, load_contact_memory
@@ -59,6 +58,12 @@ def rebuild_problem(numbers, indices, layout):
         counts[0], matrix(data, f.ROW_MEMORY),
     )  # fmt: skip
     return counts[0], counts[1]
+
+
+@kernel
+def fill_inertia(numbers, indices, layout, M):
+    """Fill the lower triangle of M̂ (nv, nv) of a deep tree, of the problem last rebuilt."""
+    form_inertia(arrays_of(numbers, indices, layout, 0), M)
 
 
 @kernel
@@ -97,14 +102,9 @@ def judge(data, out):
 @kernel
 def fill_problem(data):
     """Fill the contact problem of the step data without restitution; return its rows."""
-    inertia, factor = matrix(data, f.INERTIA), matrix(data, f.FACTOR)
-    dof_parent = integers(data, f.DOF_PARENT)
-    for k in range(dof_parent.shape[0]):
-        j = k
-        while j >= 0:
-            factor[k, j] = inertia[k, j]
-            j = dof_parent[j]
-    factorise(factor, tree_of(data))
+    if is_deep(data):
+        place_bodies(data, vector(data, f.Q_START))
+    factor_inertia(data)
     if has_bilateral(data):
         run_task(data, ELIMINATE)
     guard = matrix(data, f.GUARD)
@@ -132,22 +132,16 @@ def judge_contacts(data, out):
 @kernel
 def momentum_residual(data):
     """Return max |M̂ (v⁺ − v_f) − Jᵀ λ|."""
-    inertia, dof_parent = matrix(data, f.INERTIA), integers(data, f.DOF_PARENT)
     v_next, v_free = vector(data, f.V_NEXT), vector(data, f.V_FREE)
     left, right = vector(data, f.DISPLACEMENT), vector(data, f.MOMENTUM)
     generalized_impulse(
         matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data),
-        interval_branches(data), dof_parent, vector(data, f.IMPULSE), left,
+        interval_branches(data), integers(data, f.DOF_PARENT), vector(data, f.IMPULSE), left,
     )  # fmt: skip
     add_bilateral_impulse(data, left)
     for k in range(left.shape[0]):
-        right[k] = inertia[k, k] * (v_next[k] - v_free[k])
-    for k in range(left.shape[0]):
-        j = dof_parent[k]
-        while j >= 0:
-            right[k] += inertia[k, j] * (v_next[j] - v_free[j])
-            right[j] += inertia[k, j] * (v_next[k] - v_free[k])
-            j = dof_parent[j]
+        right[k] = v_next[k] - v_free[k]
+    multiply_inertia(data, right)
     worst = 0.0
     for k in range(left.shape[0]):
         worst = max(worst, abs(right[k] - left[k]))

@@ -26,7 +26,7 @@ from contact_sim.robot._collision_pairs import Collisions, link_names
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._contact_points import foot_frame, link_of
 from contact_sim.robot._model import RobotModel
-from contact_sim.simulation._judge import NOWHERE, judge_steps, rebuild_problem
+from contact_sim.simulation._judge import NOWHERE, fill_inertia, judge_steps, rebuild_problem
 from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._springs import LinearSprings, stiffness_ratio
 from contact_sim.step._problem import STATUSES, ContactProblem, Residuals, SolverReport
@@ -88,6 +88,9 @@ class StepContext:
         nc, n = rebuild_problem(*work.arrays)
         rows, ns = work.row_of[:n].copy(), n - 3 * nc
         M = np.tril(data.inertia)
+        if work.sizes.deep:
+            M = np.zeros((work.sizes.nv, work.sizes.nv))
+            fill_inertia(*work.arrays, M)
         return ContactProblem(
             delassus=work.delassus[: n * n].reshape(n, n).copy(),
             free_velocity=work.row_free[:n].copy(),

@@ -59,8 +59,8 @@ from contact_sim.step._contact_rows import (
     contact_branches,
     interval_branches,
     row_velocities,
-    tree_of,
 )
+from contact_sim.step._inertia import IMPLICIT, UNDAMPED, solve_inertia
 
 ADDRESS, TASK, RANK, UNDAMPED_RANK = range(4)
 """Places of the field `bilateral`."""
@@ -133,7 +133,7 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
         place_rows(data, vector(data, f.Q_START))
         fill_targets(data, vector(data, f.V_START), True)
     if task in (START_STEP, ELIMINATE):
-        state[RANK] = eliminate_with(data, matrix(data, f.FACTOR), 0)
+        state[RANK] = eliminate_with(data, 0)
     if task == START_STEP:
         assign(vector(data, f.V_NEXT), vector(data, f.V_FREE))
         constrain_with(data, 0, vector(data, f.V_NEXT))
@@ -150,7 +150,7 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
         fill_rates(data, v)
     elif task == CONSTRAIN_UNDAMPED:
         # the same elimination with the factor of M; `undamping` becomes the constrained v_e − v_f
-        state[UNDAMPED_RANK] = eliminate_with(data, matrix(data, f.UNDAMPED_FACTOR), 1)
+        state[UNDAMPED_RANK] = eliminate_with(data, 1)
         constrain_undamping(data)
     elif task in (CONSTRAIN_DELASSUS, CONSTRAIN_DELASSUS_UNDAMPED):
         # G becomes G_c = G − S Sᵀ, S the share of the rows of contacts
@@ -166,10 +166,8 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
         place_rows(data, vector(data, f.PROJECTED_Q))
     elif task == ELIMINATE_ACCELERATIONS:
         # at the level of accelerations: hybrid, at an instant of an arc
-        rows = elimination_of(data, 0)
-        scratch = matrix(data, f.BILATERAL_SCRATCH)
         fill_feedback(data, vector(data, f.PROJECTION))
-        state[RANK] = factor_rows(rows, matrix(data, f.FACTOR), tree_of(data), scratch)
+        state[RANK] = factor_with(data, 0)
     elif task == FILL_SHARE:
         share = half_of(data, f.BILATERAL_SHARE, 0)
         coupling = matrix(data, f.BILATERAL_COUPLING)
@@ -181,11 +179,20 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
 
 
 @kernel
-def eliminate_with(data, mass_factor, which):
+def factor_with(data, which):
+    """Fill M̂⁻¹ Hᵀ, A and its factor; return the rank."""
+    rows = elimination_of(data, which)
+    for a in range(rows.jacobian.shape[0]):
+        assign(rows.response[a], rows.jacobian[a])
+        solve_inertia(data, UNDAMPED if which else IMPLICIT, rows.response[a])
+    return factor_rows(rows, matrix(data, f.BILATERAL_SCRATCH))
+
+
+@kernel
+def eliminate_with(data, which):
     """Fill the elimination and its share in the rows of the contacts; return the rank."""
-    rows, scratch = elimination_of(data, which), matrix(data, f.BILATERAL_SCRATCH)
-    nb = rows.order.shape[0]
-    rank = factor_rows(rows, mass_factor, tree_of(data), scratch)
+    rows = elimination_of(data, which)
+    nb, rank = rows.order.shape[0], factor_with(data, which)
     # coupling = J M̂⁻¹ Hᵀ, column by column along the branches of the tree
     coupling = matrix(data, f.BILATERAL_COUPLING)
     for a in range(nb):
@@ -244,10 +251,7 @@ def project(data):
             or count == MAX_PROJECTION_STEPS
         ):
             break
-        rows = elimination_of(data, 0)
-        rank = factor_rows(
-            rows, matrix(data, f.FACTOR), tree_of(data), matrix(data, f.BILATERAL_SCRATCH)
-        )
+        rows, rank = elimination_of(data, 0), factor_with(data, 0)
         # q ← q ⊕ −M̂⁻¹ Hᵀ A⁺ h
         displacement[:] = 0.0
         constrain(rows, rank, errors, displacement, impulse, matrix(data, f.BILATERAL_SCRATCH)[0])

@@ -24,6 +24,7 @@ import numpy as np
 from contact_sim._types import Indices
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import ADDRESSES, Arrays, front, integers, matrix, square, vector
+from contact_sim.dynamics._articulated import tree_inertia
 from contact_sim.solvers._delassus import TRUNK_DOFS, factorise, limbs_of, solve
 from contact_sim.solvers._jit import kernel, on_demand
 from contact_sim.solvers._soft_newton import TreeSolver
@@ -139,23 +140,45 @@ def tree_parents(data):
 @kernel
 def begin_system(data, A, y):
     """Fill A in the entries of the tree, and y = 0."""
-    task, inertia, parent = (
-        integers(data, f.TREE_TASK),
-        matrix(data, f.INERTIA),
-        tree_parents(data),
-    )
-    first, trunk = task[FIRST], trunk_of_tree(data)
+    task = integers(data, f.TREE_TASK)
+    first = task[FIRST]
     for k in range(A.shape[0]):
-        y[k], j = 0.0, k
+        y[k] = 0.0
+    if vector(data, f.ADDED_INERTIA).shape[0] > 0:
+        form_matrix(data, A)
+    else:
+        copy_matrix(data, A)
+    if task[UNDAMPED] != 0:
+        damping, h = vector(data, f.DAMPING), vector(data, f.TIME_STEP)[0]
+        for k in range(A.shape[0]):
+            A[k, k] -= h * damping[first + k]
+
+
+@kernel
+def form_matrix(data, A):
+    """Fill A with M̂ of a deep tree, which the step does not form."""
+    bodies = (
+        integers(data, f.PARENT), integers(data, f.V_INDEX), matrix(data, f.COLUMNS),
+        matrix(data, f.WORLD_INERTIA),
+    )  # fmt: skip
+    tree_inertia(
+        bodies, integers(data, f.DOF_PARENT), matrix(data, f.COMPOSITE),
+        vector(data, f.ADDED_INERTIA), integers(data, f.TREE_TASK)[FIRST], A,
+    )  # fmt: skip
+
+
+@kernel
+def copy_matrix(data, A):
+    """Fill A with M̂."""
+    inertia, parent, trunk = matrix(data, f.INERTIA), tree_parents(data), trunk_of_tree(data)
+    first = integers(data, f.TREE_TASK)[FIRST]
+    for k in range(A.shape[0]):
+        j = k
         while j >= trunk:
             A[k, j] = inertia[first + k, first + j]
             j = parent[j]
         for i in range(min(trunk, k + 1)):
             A[k, i] = inertia[first + k, first + i]
-    if task[UNDAMPED] != 0:
-        damping, h = vector(data, f.DAMPING), vector(data, f.TIME_STEP)[0]
-        for k in range(A.shape[0]):
-            A[k, k] -= h * damping[first + k]
 
 
 @kernel

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -43,6 +44,7 @@ from contact_sim.collision._solid_contacts import place_solids
 from contact_sim.collision._surface import PLANES, Ground
 from contact_sim.collision._terrain import Terrain, addresses_of, fill_coefficients
 from contact_sim.constraints._constraint_rows import COUNT, constraint_table
+from contact_sim.dynamics import _articulated
 from contact_sim.dynamics._tree import Tree, tree_of
 from contact_sim.errors import InvalidInput, shown, summary
 from contact_sim.robot._collision_pairs import Collisions
@@ -81,6 +83,9 @@ STICTION_SPEED = 1e-9
 """Tangential speed below which a loaded contact counts as sticking [m/s]."""
 
 
+Places = Mapping[str, tuple[int, int, tuple[int, ...]]]
+
+
 class Workspace:
     """Numbers, indices and layout of one simulation, with views of every field by its name.
 
@@ -90,6 +95,7 @@ class Workspace:
         h: time step [s].
         constraints: bilateral constraints with their places.
         moments: whether the contacts with the ground have rows for moments.
+        formed: whether M is formed in any case, also that of a deep tree.
 
     Raises:
         UnknownName: a frame or joint of a constraint that the robot does not have.
@@ -115,6 +121,7 @@ class Workspace:
         h: float,
         constraints: Sequence[Constraint] = (),
         moments: bool = False,
+        formed: bool = False,
     ) -> None:
         model = robot.pinocchio_model
         tree = tree_of(model)
@@ -126,7 +133,7 @@ class Workspace:
         collisions = robot.collisions
         check_grounded(collisions, terrain)
         self._shapes = shapes_of(collisions.solids if collisions.slots else ())
-        self.sizes = self._sizes(terrain, h, moments)
+        self.sizes = self._sizes(terrain, h, moments, formed)
         self.names = contact_names(robot, terrain)
         self._allocate()
         self._fill_robot(robot, tree)
@@ -139,7 +146,9 @@ class Workspace:
         self.delay[:] = robot.actuators.delay_steps(h)
         self.set_time_step(h)
 
-    def _sizes(self, terrain: Terrain, h: float, moments: bool) -> Sizes:
+    def _sizes(self, terrain: Terrain, h: float, moments: bool, formed: bool) -> Sizes:
+        tree = self.tree
+        deep = not formed and not tree.unsupported and _articulated.is_deep(tree.dof_parent)
         robot, islands, table = self.robot, self._islands, self.table
         candidates, actuators = len(robot.contact_points), robot.actuators
         collisions, solids = robot.collisions, robot.collisions.solids
@@ -162,7 +171,7 @@ class Workspace:
             n_shape_numbers=len(self._shapes[0]),
             n_on_face=2 * most_edges(*self._shapes) if collisions.pairs else 0,
             n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=collisions.slots,
-            n_constraints=len(table.constraints), nb=table.rows,
+            n_constraints=len(table.constraints), nb=table.rows, deep=deep,
         )  # fmt: skip
 
     def _allocate(self) -> None:
@@ -214,6 +223,23 @@ class Workspace:
         other._allocate()
         other.numbers[:], other.indices[:] = self.numbers, self.indices
         return other
+
+    def with_formed_inertia(self) -> Workspace:
+        """Return a copy whose steps form the mass matrix; its M is not filled yet."""
+        other = object.__new__(Workspace)
+        for name in ('robot', 'model', 'tree', 'names', 'table', '_kept'):
+            setattr(other, name, getattr(self, name))
+        other.sizes = replace(self.sizes, deep=False)
+        other._allocate()
+        other.take_values(self.numbers[0], self.indices[0], self._places)
+        return other
+
+    def take_values(self, numbers: Array, indices: Indices, places: Places) -> None:
+        """Take the values of all fields of the same shape from arrays with other places."""
+        for name, (first, last, shape) in places.items():
+            if shape == self._places[name][2]:
+                array = indices if name in INDEX_FIELDS else numbers
+                getattr(self, name)[...] = array[first:last].reshape(shape)
 
     def on(self, terrain: Terrain) -> Workspace:
         """Return a copy for another ground.

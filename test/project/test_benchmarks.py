@@ -159,6 +159,13 @@ def test_robots_on_one_ground_are_timed(tmp_path):
     assert all(0.0 < row['least'] <= row['us'] for row in rows)
 
 
+def test_a_link_of_a_chain_costs_no_more_the_longer_the_chain(tmp_path):
+    """Formed and factorised, the mass matrix makes a link of 200 four times as dear as of 50."""
+    rows, _ = run('robots_time.py', tmp_path, '--chains', '50', '200', '--blocks', '5')
+    short, long = (row for row in rows if row['engine'] == 'ncp')
+    assert 0.0 < long['least'] / 200 < 1.3 * short['least'] / 50
+
+
 def test_reduced_and_maximal_coordinates_are_timed(tmp_path):
     figures, told = run('maximal.py', tmp_path, '--links', '5', '10')
     assert [row['unknowns'] for row in figures['rows']] == [55, 110]

@@ -14,7 +14,6 @@ from contact_sim.arrays._views import frames, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import fill_pair_rows
 from contact_sim.collision._contact_slots import NO_SLOT, any_kept, slots_before
 from contact_sim.collision._detection import contact_drift, contact_rows, detect
-from contact_sim.contact_models._stages import row_response
 from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._modes import (
     AWAY,
@@ -31,10 +30,9 @@ from contact_sim.contact_models.hybrid._modes import (
     solve_symmetric_sets,
     spread_redundant,
 )
-from contact_sim.dynamics._forces import add_joint_springs
+from contact_sim.dynamics._forces import add_spring_forces
 from contact_sim.dynamics._rigid_body import bias_forces
 from contact_sim.solvers._cone_problem import Rows, fill_velocity
-from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import (
@@ -58,8 +56,8 @@ from contact_sim.step._contact_rows import (
     interval_branches,
     row_velocities,
     rows_on,
-    tree_of,
 )
+from contact_sim.step._inertia import IMPLICIT, factor_bare_inertia, row_products, solve_inertia
 from contact_sim.step._workspace import (
     fill_ground_coefficients,
     fill_pair_drift,
@@ -94,22 +92,16 @@ def evaluate_velocity(data, arc, v):
         assign(effects, vector(data, f.NONLINEAR_EFFECTS))
     fill_contacts(data, arc)
     # M = Lᵀ L, and M⁻¹ (τ − nle − D v − K (q − q₀)), constrained by bilateral rows; u = J v
-    M, factor, tree = matrix(data, f.MASS_MATRIX), matrix(data, f.FACTOR), tree_of(data)
     tau, damping = vector(data, f.TAU), vector(data, f.DAMPING)
     free = vector(arc, e.FREE_ACCELERATION)
     for k in range(v.shape[0]):
-        j = k
-        while j >= 0:
-            factor[k, j] = M[k, j]
-            j = tree[0][j]
         free[k] = tau[k] - effects[k] - damping[k] * v[k]
-    add_joint_springs(
+    add_spring_forces(
         vector(arc, e.STAGE_Q), v, (integers(data, f.SPRING_Q), integers(data, f.SPRING_V)),
-        (vector(data, f.JOINT_STIFFNESS), vector(data, f.JOINT_REST)), 0.0, 0.0, factor, factor,
-        free,
+        (vector(data, f.JOINT_STIFFNESS), vector(data, f.JOINT_REST)), 0.0, free,
     )  # fmt: skip
-    factorise(factor, tree)
-    solve(factor, tree, free)
+    factor_bare_inertia(data)
+    solve_inertia(data, IMPLICIT, free)
     constrain_free_acceleration(data, arc, v)
     fill_arc_velocities(data, arc, v, vector(arc, e.U))
 
@@ -239,10 +231,7 @@ def fill_arc_delassus(data, arc, interval_closed):
         integers(data, f.INTERVAL_DOF), rows_on(data, ALL_ISLANDS), row_of, row_leaf,
     )  # fmt: skip
     if n > 0:
-        delassus(
-            matrix(arc, e.JACOBIAN_TRANSPOSED), matrix(data, f.FACTOR), tree_of(data), row_of,
-            row_leaf, n, row_response(data, n), square(data, f.DELASSUS, n),
-        )  # fmt: skip
+        row_products(data, matrix(arc, e.JACOBIAN_TRANSPOSED), IMPLICIT, n)
     return na, n
 
 
@@ -306,7 +295,7 @@ def add_response(data, arc, force, out):
         matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
         dof_parent, force, response,
     )  # fmt: skip
-    solve(matrix(data, f.FACTOR), tree_of(data), response)
+    solve_inertia(data, IMPLICIT, response)
     if has_bilateral(data):
         constrain_vector(data, response)
     for k in range(out.shape[0]):
