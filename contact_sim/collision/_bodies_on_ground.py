@@ -263,10 +263,8 @@ def corner_room(ground, solid, p, radius, near, found):
         find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
     if found[0][0] - radius <= near + GAIN:
         return 0.0
-    point, half = (
-        (solid[0], solid[1], solid[2], p, (0.0, 0.0, 0.0), radius),
-        (radius, radius, radius),
-    )
+    half = radius, radius, radius
+    point = solid[0], solid[1], solid[2], p, (0.0, 0.0, 0.0), radius
     return clearance_over_facets(ground, point, POINT_SHAPE, half, DEEP, near) - ROUNDED
 
 

@@ -338,15 +338,12 @@ def has_list(ground, p, limit, known):
     """Return whether a list serves p, after making it anew where it did not."""
     if known.shape[0] == 0 or not limit <= LIST_REACH:
         return False
-    return serves(known, p, limit) or make_list(ground, p, limit, known)
-
-
-@kernel
-def make_list(ground, p, limit, known):
-    """Make a list that serves p; return False if the facets near it are too many."""
-    if list_facets(ground, p, limit + LIST_SLACK, known):
-        return True
-    return list_facets(ground, p, limit, known)
+    # where there are too many within the wider radius, the list serves this place alone
+    return (
+        serves(known, p, limit)
+        or list_facets(ground, p, limit + LIST_SLACK, known)
+        or list_facets(ground, p, limit, known)
+    )
 
 
 @kernel

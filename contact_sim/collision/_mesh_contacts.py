@@ -480,22 +480,18 @@ def has_list(ground, p, limit, known):
     """Return whether a list serves p, after making it anew where it did not."""
     if known.shape[0] == 0 or not limit <= LIST_REACH:
         return False
-    return serves(known, p, limit) or make_list(ground, p, limit, known)
-
-
-@kernel
-def make_list(ground, p, limit, known):
-    """Make a list that serves p; return False if the facets near it are too many."""
-    if list_facets(ground, p, limit + LIST_SLACK, known):
-        return True
-    return list_facets(ground, p, limit, known)
+    return serve_on_mesh(ground, p, limit, known)
 
 
 @kernel
 def serve_on_mesh(ground, p, limit, known):
-    """Let a list serve p, or give it the radius 0 if the facets near p are too many."""
-    if not serves(known, p, limit):
-        make_list(ground, p, limit, known)
+    """Let a list serve p; return False, the list of radius 0, if the facets near are too many."""
+    # where there are too many within the wider radius, the list serves this place alone
+    return (
+        serves(known, p, limit)
+        or list_facets(ground, p, limit + LIST_SLACK, known)
+        or list_facets(ground, p, limit, known)
+    )
 
 
 @kernel

@@ -50,6 +50,7 @@ from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._dense import (
     CONSISTENCY_TOLERANCE,
     eliminate_symmetric,
+    fill_product,
     gram_cholesky,
     largest_size,
     least_norm_factored,
@@ -64,7 +65,8 @@ FREE_FOOT, ABOVE, TOUCHED, RELEASED = 0.0, 1.0, 2.0, 3.0
 """State of a foot in slot STATE of the contact's memory: not held, held at its height over the
 ground, held on the ground, let go and not yet clear of it."""
 GIVEN = 8.0  # added to the state where the foot is in the given set
-STATE = 3
+REGULAR, STATE = 0, 3
+"""Slots of the memory: 1 along t1 where no foot was redundant, and the state."""
 (SUPPORT_GIVEN, TOUCH_GAP, USES_BAUMGARTE, RELEASES, RELEASE_FORCE) = range(5)
 """Places of the parameters in the numbers of the law."""
 TOLERANCE, LIMITS = 1e-10, (50, 50, 1000)
@@ -122,8 +124,13 @@ def initial_state(i, given, gap, closing, memory, touch_gap):
 
 
 @kernel
-def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
-    """Fill the impulses that hold the feet, or stop them; return (status code, iterations)."""
+def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, known):
+    """Fill the impulses that hold the feet, or stop them.
+
+    `known`: whether there are bilateral constraints, and whether impulses at hand may be kept.
+    Return (status code, iterations, whether no held foot is redundant).
+    """
+    constrained, may_keep = known
     G, g, nc, ns = rows.delassus, rows.g, rows.friction.shape[0], rows.lower.shape[0]
     n = g.shape[0]
     row, target, m, largest = np.empty(n, np.int64), np.empty(n), 0, 0.0
@@ -146,22 +153,25 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
         for a in range(m + ns):
             for b in range(m + ns):
                 A[a, b] = G[row[a], row[b]]
+    sets = rows.lower, rows.upper, impulse[3 * nc :]
+    if may_keep and already_hold(A, target, row, m, impulse, sets):
+        return CONVERGED, 0, True
     # with the feet's rows f in front of the interval rows k, and the impulses of these λ,
     #     S = A_kk − A_kf A_ff⁺ A_fk,   w_k = S λ + target_k − A_kf A_ff⁺ target_f
-    x, code, iterations, intervals = np.empty(m), CONVERGED, 0, impulse[3 * nc :]
-    sets = rows.lower, rows.upper, intervals
+    x, code, iterations = np.empty(m), CONVERGED, 0
     size = CONSISTENCY_TOLERANCE * largest_size(target, m + ns)
     F, right = A.copy(), np.empty(m + ns)
     for a in range(m + ns):
         right[a] = -target[a]
     eliminate_symmetric(F, right, m, m + ns)
-    if are_independent(A, F, m):
+    regular = are_independent(A, F, m)
+    if regular:
         for k in range(ns):
             target[m + k] = -right[m + k]
         code, iterations = solve_intervals(A, F, m, target, size, sets, work)
         # back substitution: D Lᵀ x = right, where the interval rows are known
         for k in range(ns):
-            right[m + k] = intervals[k]
+            right[m + k] = sets[2][k]
         for a in range(m - 1, -1, -1):
             for b in range(a + 1, m + ns):
                 right[a] -= F[a, b] * right[b]
@@ -171,7 +181,23 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
         code, iterations = share_least_norm(A, target, x, size, (sets, work, constrained), F)
     for a in range(m):
         impulse[row[a]] = x[a]
-    return code, iterations
+    return code, iterations, regular
+
+
+@kernel
+def already_hold(A, target, row, m, impulse, sets):
+    """Return whether the impulses at hand hold the feet, and obey the bounds of intervals."""
+    x, w, n = np.empty(A.shape[0]), np.empty(A.shape[0]), A.shape[0]
+    for a in range(n):
+        x[a] = impulse[row[a]]
+    fill_product(A, x, w)
+    limit, hold = TOLERANCE * largest_size(x, n), True
+    for a in range(n):
+        moved = x[a] - (w[a] + target[a]) / A[a, a]
+        if a >= m:
+            moved = min(max(moved, sets[0][a - m]), sets[1][a - m])
+        hold &= abs(x[a] - moved) <= limit
+    return hold
 
 
 @kernel
@@ -334,14 +360,19 @@ def solve_null_space(data):
         old[i] = memory[i, STATE] % GIVEN
         closing = g[3 * i + 2] < 0.0 and (row_of[3 * i] < feet or gap[i] <= 0.0)
         state[i] = initial_state(i, given, gap, closing, memory, law[TOUCH_GAP])
-    code, total, rounds, slack = CONVERGED, 0, 0, np.zeros(2)
+    # impulses of the step before may be kept where no foot was redundant: they are unique
+    may_keep = True
+    for i in range(nc):
+        may_keep &= memory[i, REGULAR] > 0.5 or (state[i] != TOUCHED and state[i] != ABOVE)
+    code, total, rounds, slack, regular = CONVERGED, 0, 0, np.zeros(2), False
     w, work, constrained = np.empty(n), cone_work_of(data), has_bilateral(data)
     # solve, then change the set of held feet until nothing sinks or is pulled too much
     for _ in range(3 * nc + 1):
         for i in range(nc):
             uses_bias[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
-        code, iterations = solve_held_rows(
-            rows, u_free, state, uses_bias, impulse, work, constrained
+        known = constrained, may_keep and rounds == 0
+        code, iterations, regular = solve_held_rows(
+            rows, u_free, state, uses_bias, impulse, work, known
         )
         total, rounds = total + iterations, rounds + 1
         fill_velocity_symmetric(rows, impulse, w)
@@ -353,7 +384,7 @@ def solve_null_space(data):
     residual = 0.0
     for i in range(nc):
         memory_next[i, :STATE] = 0.0
-        memory_next[i, STATE] = state[i]
+        memory_next[i, REGULAR], memory_next[i, STATE] = 1.0 if regular else 0.0, state[i]
         if state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED):
             for r in range(3 * i, 3 * i + 3):
                 residual = max(residual, abs(w[r]) / G[r, r] if G[r, r] > 0.0 else 0.0)

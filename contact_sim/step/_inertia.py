@@ -179,10 +179,8 @@ def fill_deep_factor(data, which):
 @stage_on_demand
 def articulate_bodies(data):
     """Fill the factor of the matrix in `deep_task`."""
-    which, (parent, v_index, columns, inertia) = (
-        integers(data, f.DEEP_TASK)[WHICH],
-        bodies_of(data),
-    )
+    which = integers(data, f.DEEP_TASK)[WHICH]
+    parent, v_index, columns, inertia = bodies_of(data)
     diagonal = vector(data, f.ARMATURE if which == BARE else f.ADDED_INERTIA)
     h = vector(data, f.TIME_STEP)[0] if which == UNDAMPED else 0.0
     articulate(
