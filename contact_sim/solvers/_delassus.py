@@ -17,7 +17,9 @@ the way to the root, −1 at the root, always less than i; `limb` and `rooted` a
 `limbs_of`. There may be several trees. The branches of a legged robot never mix, so the cost grows
 linearly with the number of legs. Loops over the trunk have a known length, which is faster than
 following the parents. A factor holds L below its diagonal and 1/D on it; the upper triangle and
-the entries between branches are neither read nor written.
+the entries between branches are neither read nor written. The cost grows with the square of the
+depth of the dofs: for deep trees dynamics/_articulated.py applies the same factor without forming
+it.
 
 [Featherstone 2008] Rigid Body Dynamics Algorithms, section 6.5.
 """

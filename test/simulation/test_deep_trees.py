@@ -206,7 +206,7 @@ def test_derivatives_are_those_of_the_formed_matrix(robot, choose, law):
 
 
 def test_worlds(robot, choose):
-    """Worlds, too; and a world's report has the matrix."""
+    """Worlds, too; a world's report has the matrix, and its derivatives are those of one."""
     choose(True)
     worlds, alone = Worlds(robot, 2, 'ncp'), Simulator(robot, 'ncp')
     q, v = start(robot)
@@ -217,6 +217,9 @@ def test_worlds(robot, choose):
         report = alone.step(np.zeros(robot.n_joints))
     assert np.array_equal(worlds.q[1], alone.q)
     assert np.array_equal(worlds.report(1).problem.inertia, report.problem.inertia)
+    effort = np.zeros(robot.n_joints)
+    slopes = worlds.derivatives(np.tile(effort, (2, 1)))
+    assert np.array_equal(slopes.state[1], alone.derivatives(effort).state_matrix)
 
 
 def test_no_matrix_is_formed(robot):
