@@ -57,6 +57,9 @@ def fill_diagonal_weight_slopes(data, linear):
     fill_diagonal_slopes(data, linear, diagonal)
     for a in range(0, 3 * contacts, 3):
         if matters(linear, a, 3):
+            if integers(linear, d.D_SIMPLE)[integers(linear, d.D_ROW_OF)[a] // 3] != d.SPHERE:
+                counts[d.NEEDS_GIVEN] = 1
+                continue
             fill_contact_slope(data, linear, a, diagonal)
     for a in range(3 * contacts, counts[d.ROWS] - counts[d.BILATERAL]):
         slope[a, :] = 0.0
@@ -143,6 +146,9 @@ def fill_delassus_weight_slopes(data, linear):
     for a in range(0, 3 * contacts, 3):
         slope[a, :] = 0.0
         if matters(linear, a, 3):
+            if integers(linear, d.D_SIMPLE)[integers(linear, d.D_ROW_OF)[a] // 3] != d.SPHERE:
+                counts[d.NEEDS_GIVEN] = 1
+                continue
             add_row_slope(data, linear, (a, 0), nv, 0.5)
             add_row_slope(data, linear, (a, 1), nv, 0.5)
             add_row_slope(data, linear, (a, 2), 0, 1.0)

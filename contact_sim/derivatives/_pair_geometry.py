@@ -1,0 +1,332 @@
+"""How the gap, normal and point of a contact of bodies change where they move on each other.
+
+One of the two surfaces has a point c that is the next to the other one, a distance `reach` before
+the middle of the gap: p = c − reach n, n from the other surface to it. For a motion of its body
+relative to the other one, e at c and ω, c travels by t:
+
+    dn = H e,   t = e                      c fixed in its body: a corner, or the centre of a sphere;
+                                           H = (E − n nᵀ)/D, D from c to the nearest point of the
+                                           other core, E the directions in which that stays behind
+    dn = 0,     t = e + C (ω × n)          an ellipsoid of support h(n) on a plane, C = ∇²h
+    dn = α u + β w,   t = e + ds u         c on a line along u, next to another along w
+    dn = 0,     t = e − u (m·e)/(m·u)      c on a line along u, in a plane of the other body
+    dn = 0,     t = n (m·e)/(m·n)          c in a plane of its body, on a line of the other along n
+
+    dφ = n·t,   dp = t − reach dn − ½ n dφ
+
+The last four are edges and corners of boxes and capsules (collision/_solid_contacts.py). α, β and
+ds follow from n ⊥ u, w and from the distance of two lines. What is not here (hulls, cylinders,
+edges of the ground) is differenced (_differences.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._fields import PAIR_NUMBERS
+from contact_sim.arrays._views import frames, integers, matrix, vector
+from contact_sim.collision._contact_slots import CONTACTS, pair_of
+from contact_sim.collision._shapes import ELLIPSOID, KIND
+from contact_sim.collision._solid_contacts import (
+    BOX,
+    CORNERS,
+    CROSSINGS,
+    EDGES,
+    OWN_CORNERS,
+    POINT,
+    SECOND_FACE,
+    SEGMENT,
+    axis_of,
+    best_edges,
+    clamped,
+    facing,
+    half_of,
+    nearest_on_line,
+    nearest_on_segment,
+    place_solid,
+    to_local,
+)
+from contact_sim.collision._surface import PLANES
+from contact_sim.derivatives import _fields as d
+from contact_sim.dynamics._vectors import add, cross, dot, scaled, sub, vec
+from contact_sim.solvers._jit import kernel
+from contact_sim.step._workspace import ground_of
+
+UNKNOWN, FIXED, SUPPORT, CROSSED, IN_PLANE, ON_LINE = range(6)
+"""What c is: the cases above."""
+NO_CURVATURE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+ZERO = (0.0, 0.0, 0.0)
+AT_END = 1e-9
+"""Distance from the end of a capsule up to which a contact is at it [m]."""
+
+# A surface is (what c is, whether c is of the first body, c, reach, H or C, u, w or m, D); H is
+# symmetric: xx, xy, xz, yy, yz, zz. Places are from the origin of the twists.
+
+
+@kernel
+def times(H, e):
+    """Return H e."""
+    return (
+        H[0] * e[0] + H[1] * e[1] + H[2] * e[2],
+        H[1] * e[0] + H[3] * e[1] + H[4] * e[2],
+        H[2] * e[0] + H[4] * e[1] + H[5] * e[2],
+    )
+
+
+@kernel
+def relative_change(surface, n, e, turn):
+    """Return dn and t for a motion, e at c and `turn`, of the body of c."""
+    kind, _, _, _, H, u, w, distance = surface
+    if kind == FIXED:
+        return times(H, e), e
+    if kind == SUPPORT:
+        return ZERO, add(e, times(H, cross(turn, n)))
+    if kind == CROSSED:
+        # dn·u = −n·du, dn·w = 0; u and w stay next to each other
+        c, k = dot(u, w), -dot(n, cross(turn, u))
+        square = 1.0 - c * c
+        dn = scaled(k / square, sub(u, scaled(c, w)))
+        ds = (distance * k - dot(u, e) + c * dot(w, e)) / square
+        return dn, add(e, scaled(ds, u))
+    if kind == IN_PLANE:
+        return ZERO, sub(e, scaled(dot(w, e) / dot(w, u), u))
+    return ZERO, scaled(dot(w, e) / dot(w, n), n)
+
+
+@kernel
+def surface_change(surface, n, p, s, moves):
+    """Return dn, dp and dφ for a motion s (linear at the origin, angular).
+
+    `n` is out of the other surface; `moves` says whether s moves the body of c, and the other.
+    """
+    sign = (1.0 if moves[0] else 0.0) - (1.0 if moves[1] else 0.0)
+    e = scaled(sign, add(s[0], cross(s[1], surface[2])))
+    dn, travel = relative_change(surface, n, e, scaled(sign, s[1]))
+    gap = dot(n, travel)
+    dp = sub(sub(travel, scaled(surface[3], dn)), scaled(0.5 * gap, n))
+    if moves[1]:  # all together
+        dn, dp = add(dn, cross(s[1], n)), add(dp, add(s[0], cross(s[1], p)))
+    return dn, dp, gap
+
+
+# --- What c is
+
+
+@kernel
+def unknown():
+    """Return a surface of which there is no formula."""
+    return UNKNOWN, True, ZERO, 0.0, NO_CURVATURE, ZERO, ZERO, 0.0
+
+
+@kernel
+def fixed(first, c, reach, H):
+    """Return a surface with a fixed c."""
+    return FIXED, first, c, reach, H, ZERO, ZERO, 0.0
+
+
+@kernel
+def placed(data, linear, i):
+    """Return solid i as a tuple, see _solid_contacts.py, from the origin of the twists."""
+    place, size = np.empty(12), matrix(data, f.SOLID_SIZE)[i]
+    body = integers(data, f.SOLID_BODY)[i]
+    place_solid(matrix(linear, d.D_POSE)[body], matrix(data, f.SOLID_PLACE)[i], place)
+    centre = sub(vec(place, 9), vec(vector(linear, d.D_ORIGIN), 0))
+    return vec(place, 0), vec(place, 3), vec(place, 6), centre, vec(size, 0), size[3]
+
+
+@kernel
+def middle_of(data, linear, i):
+    """Return the middle of the gap of contact i of a body, from the origin of the twists."""
+    n, half = vec(frames(data, f.FRAME_START)[i, 2], 0), 0.5 * vector(data, f.GAP_START)[i]
+    on_first = vec(matrix(data, f.POSITION_START)[i], 0)
+    return sub(sub(on_first, scaled(half, n)), vec(vector(linear, d.D_ORIGIN), 0))
+
+
+@kernel
+def surface_of(data, linear, i):
+    """Return the surface of contact i of a body, UNKNOWN where there is no formula."""
+    pairs, begin = integers(data, f.PAIRS), integers(data, f.SHAPE_BEGIN)
+    feature, shapes = vector(data, f.FEATURE_START)[i], vector(data, f.SHAPES)
+    k = PAIR_NUMBERS * pair_of(feature)
+    if k < 0:
+        return unknown()
+    n, gap = vec(frames(data, f.FRAME_START)[i, 2], 0), vector(data, f.GAP_START)[i]
+    p, a = middle_of(data, linear, i), placed(data, linear, pairs[k])
+    if pairs[k + 1] < 0:
+        shape = shapes[begin[pairs[k]] :]
+        if ground_of(data).kind == PLANES and shape[ELLIPSOID] > 0.0:
+            return support(a, n, gap, p)
+        return unknown()
+    b = placed(data, linear, pairs[k + 1])
+    first, second = int(shapes[begin[pairs[k]] + KIND]), int(shapes[begin[pairs[k + 1]] + KIND])
+    key = int(feature % CONTACTS)
+    if first == POINT and second <= BOX:
+        return next_to_core(True, a[3], a[5], b, n, gap)
+    if first == SEGMENT and second == SEGMENT:
+        return of_capsules(a, b, n, gap, key)
+    if first == SEGMENT and second == BOX:
+        return of_capsule_and_box(a, b, n, gap, p, key)
+    if first == BOX and second == BOX and a[5] == 0.0 and b[5] == 0.0:
+        return of_boxes(a, b, n, gap, p, key)
+    return unknown()
+
+
+@kernel
+def support(a, n, gap, p):
+    """Return the surface of an ellipsoid: C = (Q − Q n nᵀ Q/h²)/h, Q = R A² Rᵀ, h² = nᵀ Q n."""
+    x, y, z = scaled(a[4][0], a[0]), scaled(a[4][1], a[1]), scaled(a[4][2], a[2])
+    Qn = add(scaled(dot(x, n), x), add(scaled(dot(y, n), y), scaled(dot(z, n), z)))
+    h = np.sqrt(dot(n, Qn))
+    g, half = scaled(1.0 / h, Qn), 0.5 * gap
+    C = (
+        (x[0] * x[0] + y[0] * y[0] + z[0] * z[0] - g[0] * g[0]) / h,
+        (x[0] * x[1] + y[0] * y[1] + z[0] * z[1] - g[0] * g[1]) / h,
+        (x[0] * x[2] + y[0] * y[2] + z[0] * z[2] - g[0] * g[2]) / h,
+        (x[1] * x[1] + y[1] * y[1] + z[1] * z[1] - g[1] * g[1]) / h,
+        (x[1] * x[2] + y[1] * y[2] + z[1] * z[2] - g[1] * g[2]) / h,
+        (x[2] * x[2] + y[2] * y[2] + z[2] * z[2] - g[2] * g[2]) / h,
+    )
+    return SUPPORT, True, add(p, scaled(half, n)), half, C, ZERO, ZERO, 0.0
+
+
+@kernel
+def next_to_core(first, c, radius, other, n, gap):
+    """Return the surface of a sphere about c, which is next to a point of the core of `other`."""
+    local, half, H, out = to_local(other, c), other[4], NO_CURVATURE, 0
+    over = 1.0 / (gap + radius + other[5])
+    for k in range(3):
+        x, reach = local[0] if k == 0 else local[1] if k == 1 else local[2], half_of(other, k)
+        if abs(x) > reach or reach == 0.0:
+            out, H = out + 1, plus_square(H, axis_of(other, k), over)
+    # next to a face it does not turn
+    H = plus_square(H, n, -over) if out > 1 else NO_CURVATURE
+    return fixed(first, c, radius + 0.5 * gap, H)
+
+
+@kernel
+def plus_square(H, x, share):
+    """Return H + share x xᵀ."""
+    return (
+        H[0] + share * x[0] * x[0], H[1] + share * x[0] * x[1], H[2] + share * x[0] * x[2],
+        H[3] + share * x[1] * x[1], H[4] + share * x[1] * x[2], H[5] + share * x[2] * x[2],
+    )  # fmt: skip
+
+
+@kernel
+def next_to_line(first, c, radius, other, n, gap):
+    """Return the surface of a sphere about c, which is next to the inside of a capsule's axis."""
+    over = 1.0 / (gap + radius + other[5])
+    H = over, 0.0, 0.0, over, 0.0, over
+    H = plus_square(plus_square(H, other[2], -over), n, -over)
+    return fixed(first, c, radius + 0.5 * gap, H)
+
+
+@kernel
+def on_axis(a, s):
+    """Return the point of the axis of a capsule at s [m] from its middle."""
+    return add(a[3], scaled(s, a[2]))
+
+
+@kernel
+def of_capsules(a, b, n, gap, key):
+    """Return the surface of two capsules: ends, and axes that cross."""
+    u, w, away = a[2], b[2], sub(a[3], b[3])
+    s = nearest_on_segment(u, w, dot(u, w), away, a[4][2], b[4][2])
+    if key != 0:  # both ends of what parallel ones share: an end of the first, or one moves
+        middle, reach = -dot(away, u), b[4][2] * abs(dot(u, w))
+        low, high = middle - reach, middle + reach
+        s = -a[4][2] if key == 1 else a[4][2]
+        if (key == 1 and low > s) or (key == 2 and high < s):
+            return unknown()
+    t = to_local(b, on_axis(a, s))[2]
+    if abs(s) >= a[4][2]:
+        return next_to_core(True, on_axis(a, s), a[5], b, n, gap)
+    if abs(t) >= b[4][2]:
+        end = on_axis(b, clamped(t, b[4][2]))
+        return next_to_line(False, end, b[5], a, scaled(-1.0, n), gap)
+    reach = a[5] + 0.5 * gap
+    return CROSSED, True, on_axis(a, s), reach, NO_CURVATURE, u, w, gap + a[5] + b[5]
+
+
+@kernel
+def of_capsule_and_box(a, b, n, gap, p, key):
+    """Return the surface of a capsule and a box: ends, a side of the face, an edge or corner."""
+    reach = a[5] + 0.5 * gap
+    c = add(p, scaled(reach, n))
+    s = dot(a[2], sub(c, a[3]))
+    end = abs(s) > a[4][2] - AT_END
+    if key != 0:  # along a face: an end, or where the axis passes a side of the face
+        if end:
+            return fixed(True, c, reach, NO_CURVATURE)
+        side, least = ZERO, np.inf
+        local = to_local(b, c)
+        for k in range(3):
+            axis = axis_of(b, k)
+            x = local[0] if k == 0 else local[1] if k == 1 else local[2]
+            off = abs(abs(x) - half_of(b, k))
+            if abs(dot(axis, n)) < 0.5 and off < least and abs(dot(axis, a[2])) > AT_END:
+                side, least = axis, off
+        if least > AT_END:
+            return unknown()
+        return IN_PLANE, True, c, reach, NO_CURVATURE, a[2], side, 0.0
+    middle, tip = to_local(b, a[3]), to_local(b, on_axis(a, a[4][2]))
+    t = nearest_on_line(middle, sub(tip, middle), b[4])
+    c = on_axis(a, t * a[4][2])
+    if abs(t) >= 1.0:
+        return next_to_core(True, c, a[5], b, n, gap)
+    local, out, edge = to_local(b, c), 0, 0
+    for k in range(3):
+        x = local[0] if k == 0 else local[1] if k == 1 else local[2]
+        if abs(x) > half_of(b, k):
+            out += 1
+        else:
+            edge = k
+    if out == 2:
+        w = axis_of(b, edge)
+        return CROSSED, True, c, reach, NO_CURVATURE, a[2], w, gap + a[5] + b[5]
+    if out == 3:
+        corner = sub(c, scaled(gap + a[5] + b[5], n))
+        return next_to_line(False, corner, b[5], a, scaled(-1.0, n), gap)
+    return unknown()
+
+
+@kernel
+def of_boxes(a, b, n, gap, p, key):
+    """Return the surface of two boxes: corners over a face, its own, crossings, two edges."""
+    half = 0.5 * gap
+    if key == EDGES:
+        i, j, _ = best_edges(a, b, sub(a[3], b[3]))
+        c = add(p, scaled(half, n))
+        return CROSSED, True, c, half, NO_CURVATURE, axis_of(a, i), axis_of(b, j), gap
+    # c is of the body over the face
+    first = key >= SECOND_FACE
+    own, other, number = (b, a, key - SECOND_FACE) if first else (a, b, key)
+    out = n if first else scaled(-1.0, n)
+    c = add(p, scaled(half, out))
+    if CORNERS <= number < OWN_CORNERS:
+        return fixed(first, c, half, NO_CURVATURE)
+    _, u, w = facing(other, out)
+    if number < CROSSINGS:
+        return ON_LINE, first, c, half, NO_CURVATURE, ZERO, unit(cross(u, w)), 0.0
+    edge, rim = (number - CROSSINGS) // 4, (number - CROSSINGS) % 4
+    k = face_along(own, out)
+    side = axis_of(own, (k + 1) % 3 if rim < 2 else (k + 2) % 3)
+    return IN_PLANE, first, c, half, NO_CURVATURE, unit(u if edge < 2 else w), side, 0.0
+
+
+@kernel
+def unit(x):
+    """Return x/|x|."""
+    return scaled(1.0 / np.sqrt(dot(x, x)), x)
+
+
+@kernel
+def face_along(solid, n):
+    """Return the axis of a solid that is most along n."""
+    k, largest = 0, -1.0
+    for e in range(3):
+        along = abs(dot(axis_of(solid, e), n))
+        if along > largest:
+            k, largest = e, along
+    return k
