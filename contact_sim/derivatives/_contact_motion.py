@@ -28,6 +28,7 @@ from contact_sim.collision._surface import PLANES, ROUND, curvature, tangent_rat
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._inverse_dynamics import cross_linear
 from contact_sim.derivatives._pair_geometry import (
+    SPHERE,
     UNKNOWN,
     middle_of,
     surface_change,
@@ -46,16 +47,16 @@ RADIUS, RIM = 3, 4
 def fill_contact_motion(data, linear):
     """Fill the motion of all contacts that carry, and add ∂(Jᵀ λ)/∂q to `dq`."""
     row_of, counts = integers(linear, d.D_ROW_OF), integers(linear, d.D_COUNTS)
-    on_ground, simple = integers(data, f.LEAF_DOF).shape[0], integers(linear, d.D_SIMPLE)
+    on_ground, surface = integers(data, f.LEAF_DOF).shape[0], integers(linear, d.D_SURFACE)
     for a in range(0, 3 * counts[d.CONTACTS], 3):
         i = row_of[a] // 3
-        simple[i] = d.SPHERE
         if i < on_ground or is_corner_on_ground(data, i):
+            surface[i] = SPHERE
             fill_sphere_motion(data, linear, i, a)
-        elif fill_pair_motion(data, linear, i, a):
-            simple[i] = d.PAIR
-        else:
-            simple[i], counts[d.NEEDS_GIVEN] = d.GIVEN_MOTION, 1
+            continue
+        surface[i] = fill_pair_motion(data, linear, i, a)
+        if surface[i] == UNKNOWN:
+            counts[d.NEEDS_GIVEN] = 1
             copy_given(data, linear, row_of[a], a, 3)
     jacobian, rows = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(linear, d.D_ROWS_JACOBIAN)
     bilateral = counts[d.ROWS] - counts[d.BILATERAL]
@@ -264,10 +265,10 @@ def clear_other_dofs(data, linear, leaf, a):
 
 @kernel
 def fill_pair_motion(data, linear, i, a):
-    """Fill the motion of contact i of a body as `fill_sphere_motion`; False without a formula."""
+    """Fill the motion of contact i of a body as `fill_sphere_motion`; return what its c is."""
     surface = surface_of(data, linear, i)
     if surface[0] == UNKNOWN:
-        return False
+        return UNKNOWN
     F, p = frames(data, f.FRAME_START)[i], middle_of(data, linear, i)
     feature = vector(data, f.FEATURE_START)[i]
     branches = two_branches(integers(data, f.PAIRS), feature)
@@ -287,7 +288,7 @@ def fill_pair_motion(data, linear, i, a):
                 matrix(linear, d.D_MOTION_START)[r, j] = 0.0
                 matrix(linear, d.D_GAP_SLOPE)[r, j] = 0.0
                 matrix(linear, d.D_FORCE_SLOPE)[r, j] = 0.0
-    return True
+    return surface[0]
 
 
 @kernel

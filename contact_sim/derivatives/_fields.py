@@ -54,7 +54,7 @@ def index_shapes(sizes: Sizes) -> dict[str, Shape]:
     R = sizes.rows + sizes.nb
     return {
         'counts': (9,), 'row_of': (R,), 'modes': (sizes.nc + sizes.ns,),
-        'dof_first': (sizes.nv,), 'dof_body': (sizes.nv,), 'simple': (sizes.nc,),
+        'dof_first': (sizes.nv,), 'dof_body': (sizes.nv,), 'surface': (sizes.nc,),
     }  # fmt: skip
 
 
@@ -65,9 +65,6 @@ def index_shapes(sizes: Sizes) -> dict[str, Shape]:
 singular, whether the fields `given_...` are filled, a reason why there is no derivative, whether
 the law sees the damping of the start, whether a contact has no formula and needs `given_...`,
 whether external wrenches act."""
-GIVEN_MOTION, SPHERE, PAIR = range(3)
-"""Values of the field `simple`: the motion of a contact is given, or that of a sphere or corner on
-the ground, or of a surface of _pair_geometry.py."""
 NO_REASON, GUARDED = 0, 1
 """Reasons: none; the energy guard has cut restitution."""
 OPEN, STICK, SLIDE = 0, 1, 2

@@ -11,10 +11,11 @@ relative to the other one, e at c and ω, c travels by t:
     dn = α u + β w,   t = e + ds u         c on a line along u, next to another along w
     dn = 0,     t = e − u (m·e)/(m·u)      c on a line along u, in a plane of the other body
     dn = 0,     t = n (m·e)/(m·n)          c in a plane of its body, on a line of the other along n
+    dn = H t,   t = e + u (k·(ω × u) − u·e)    c on the axis u of a capsule, at the end of another
 
     dφ = n·t,   dp = t − reach dn − ½ n dφ
 
-The last four are edges and corners of boxes and capsules (collision/_solid_contacts.py). α, β and
+The last five are edges and corners of boxes and capsules (collision/_solid_contacts.py). α, β and
 ds follow from n ⊥ u, w and from the distance of two lines. What is not here (hulls, cylinders,
 edges of the ground) is differenced (_differences.py).
 """
@@ -53,14 +54,14 @@ from contact_sim.dynamics._vectors import add, cross, dot, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._workspace import ground_of
 
-UNKNOWN, FIXED, SUPPORT, CROSSED, IN_PLANE, ON_LINE = range(6)
-"""What c is: the cases above."""
+UNKNOWN, FIXED, SUPPORT, CROSSED, IN_PLANE, ON_LINE, SHARED, SPHERE = range(8)
+"""What c is: the cases above; SPHERE, the centre of one on the ground, is in _contact_motion.py."""
 NO_CURVATURE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 ZERO = (0.0, 0.0, 0.0)
 AT_END = 1e-9
 """Distance from the end of a capsule up to which a contact is at it [m]."""
 
-# A surface is (what c is, whether c is of the first body, c, reach, H or C, u, w or m, D); H is
+# A surface is (what c is, whether c is of the first body, c, reach, H or C, u, w or m or k, D); H is
 # symmetric: xx, xy, xz, yy, yz, zz. Places are from the origin of the twists.
 
 
@@ -91,6 +92,9 @@ def relative_change(surface, n, e, turn):
         return dn, add(e, scaled(ds, u))
     if kind == IN_PLANE:
         return ZERO, sub(e, scaled(dot(w, e) / dot(w, u), u))
+    if kind == SHARED:
+        travel = add(e, scaled(dot(w, cross(turn, u)) - dot(u, e), u))
+        return times(H, travel), travel
     return ZERO, scaled(dot(w, e) / dot(w, n), n)
 
 
@@ -233,12 +237,14 @@ def of_capsules(a, b, n, gap, key):
     """Return the surface of two capsules: ends, and axes that cross."""
     u, w, away = a[2], b[2], sub(a[3], b[3])
     s = nearest_on_segment(u, w, dot(u, w), away, a[4][2], b[4][2])
-    if key != 0:  # both ends of what parallel ones share: an end of the first, or one moves
-        middle, reach = -dot(away, u), b[4][2] * abs(dot(u, w))
-        low, high = middle - reach, middle + reach
-        s = -a[4][2] if key == 1 else a[4][2]
-        if (key == 1 and low > s) or (key == 2 and high < s):
-            return unknown()
+    if key != 0:  # an end of what parallel ones share: one of the first, or where the second ends
+        half = b[4][2] if key == 2 else -b[4][2]
+        k = sub(scaled(half if dot(u, w) > 0.0 else -half, w), away)
+        s = clamped(dot(k, u), a[4][2])
+        if abs(s) < a[4][2]:
+            c = on_axis(a, s)
+            _, _, _, reach, H, _, _, _ = next_to_core(True, c, a[5], b, n, gap)
+            return SHARED, True, c, reach, H, u, k, 0.0
     t = to_local(b, on_axis(a, s))[2]
     if abs(s) >= a[4][2]:
         return next_to_core(True, on_axis(a, s), a[5], b, n, gap)
