@@ -167,7 +167,16 @@ def main() -> None:
     if not HAVE_MUJOCO:
         print('without MuJoCo: only the step and its derivatives')
     found: dict[str, Any] = {}
-    heads = 'step', 'derivatives', 'compiled', 'forward', 'centred', 'over step', 'faster', 'faster'
+    heads = (
+        'step',
+        'derivatives',
+        'compiled',
+        'forward',
+        'centred',
+        'over step',
+        'faster',
+        'faster',
+    )
     print(f'{"":28}' + ''.join(f'{head:>12}' for head in heads))
     for name in arguments.robot:
         robot = arm(name) if name in ARMS else contact_sim.load_robot(name)

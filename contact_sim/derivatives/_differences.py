@@ -18,8 +18,8 @@ import pinocchio as pin
 
 from contact_sim._types import Array
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, vector
 from contact_sim.arrays._fields import PAIR_NUMBERS
+from contact_sim.arrays._views import arrays_of, vector
 from contact_sim.collision._contact_slots import NO_FEATURE, pair_of
 from contact_sim.contact_models import _sap as sap
 from contact_sim.contact_models._base import begin, refresh

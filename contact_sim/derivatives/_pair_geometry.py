@@ -16,8 +16,9 @@ relative to the other one, e at c and ω, c travels by t:
     dφ = n·t,   dp = t − reach dn − ½ n dφ
 
 The last five are edges and corners of boxes and capsules (collision/_solid_contacts.py). α, β and
-ds follow from n ⊥ u, w and from the distance of two lines. What is not here (hulls, cylinders,
-edges of the ground) is differenced (_differences.py).
+ds follow from n ⊥ u, w and from the distance of two lines. The first and the third are those
+of round ground under faces and edges, too: c is then its centre. What is not here (hulls,
+cylinders, edges of the ground) is differenced (_differences.py).
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.arrays._views import frames, integers, matrix, vector
+from contact_sim.collision._bodies_on_ground import CROSSING, FACETS, FIRST_END
 from contact_sim.collision._contact_slots import CONTACTS, pair_of
-from contact_sim.collision._shapes import ELLIPSOID, KIND
+from contact_sim.collision._shapes import ELLIPSOID, KIND, edge_place
 from contact_sim.collision._solid_contacts import (
     BOX,
     CORNERS,
@@ -47,8 +49,9 @@ from contact_sim.collision._solid_contacts import (
     nearest_on_segment,
     place_solid,
     to_local,
+    to_world,
 )
-from contact_sim.collision._surface import PLANES
+from contact_sim.collision._surface import PLANES, ROUND
 from contact_sim.derivatives import _fields as d
 from contact_sim.dynamics._vectors import add, cross, dot, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
@@ -159,8 +162,13 @@ def surface_of(data, linear, i):
     p, a = middle_of(data, linear, i), placed(data, linear, pairs[k])
     if pairs[k + 1] < 0:
         shape = shapes[begin[pairs[k]] :]
-        if ground_of(data).kind == PLANES and shape[ELLIPSOID] > 0.0:
+        ground = ground_of(data)
+        if ground.kind == PLANES and shape[ELLIPSOID] > 0.0:
             return support(a, n, gap, p)
+        if ground.kind == ROUND:
+            centre = sub(vec(ground.data, 0), vec(vector(linear, d.D_ORIGIN), 0))
+            of_ground = centre, ground.data[3], vec(ground.data, 5)
+            return on_round_ground(a, shape, of_ground, n, gap, p, int(feature % CONTACTS))
         return unknown()
     b = placed(data, linear, pairs[k + 1])
     first, second = int(shapes[begin[pairs[k]] + KIND]), int(shapes[begin[pairs[k + 1]] + KIND])
@@ -218,12 +226,32 @@ def plus_square(H, x, share):
 
 
 @kernel
-def next_to_line(first, c, radius, other, n, gap):
-    """Return the surface of a sphere about c, which is next to the inside of a capsule's axis."""
-    over = 1.0 / (gap + radius + other[5])
+def next_to_line(first, c, radius, line, n, gap):
+    """Return the surface of a sphere about c, which is next to a line (direction, radius)."""
+    over = 1.0 / (gap + radius + line[1])
     H = over, 0.0, 0.0, over, 0.0, over
-    H = plus_square(plus_square(H, other[2], -over), n, -over)
+    H = plus_square(plus_square(H, line[0], -over), n, -over)
     return fixed(first, c, radius + 0.5 * gap, H)
+
+
+@kernel
+def on_round_ground(a, shape, ground, n, gap, p, key):
+    """Return the surface of a face or an edge of a body on a ball or cylinder of ground.
+
+    `ground` is (centre, radius, axis).
+    """
+    centre, radius, axis = ground
+    if key // FACETS == FIRST_END:  # c is the centre of the ground, and its body the ground
+        return fixed(False, centre, radius + 0.5 * gap, NO_CURVATURE)
+    if key // FACETS != CROSSING:
+        return unknown()
+    k = edge_place(shape, key % FACETS)
+    u = unit(to_world(a, sub(vec(shape, k + 3), vec(shape, k))))
+    if dot(axis, axis) == 0.0:
+        return next_to_line(False, centre, radius, (u, shape[3]), scaled(-1.0, n), gap)
+    reach = shape[3] + 0.5 * gap
+    c, distance = add(p, scaled(reach, n)), gap + radius + shape[3]
+    return CROSSED, True, c, reach, NO_CURVATURE, u, axis, distance
 
 
 @kernel
@@ -250,7 +278,7 @@ def of_capsules(a, b, n, gap, key):
         return next_to_core(True, on_axis(a, s), a[5], b, n, gap)
     if abs(t) >= b[4][2]:
         end = on_axis(b, clamped(t, b[4][2]))
-        return next_to_line(False, end, b[5], a, scaled(-1.0, n), gap)
+        return next_to_line(False, end, b[5], (u, a[5]), scaled(-1.0, n), gap)
     reach = a[5] + 0.5 * gap
     return CROSSED, True, on_axis(a, s), reach, NO_CURVATURE, u, w, gap + a[5] + b[5]
 
@@ -293,7 +321,7 @@ def of_capsule_and_box(a, b, n, gap, p, key):
         return CROSSED, True, c, reach, NO_CURVATURE, a[2], w, gap + a[5] + b[5]
     if out == 3:
         corner = sub(c, scaled(gap + a[5] + b[5], n))
-        return next_to_line(False, corner, b[5], a, scaled(-1.0, n), gap)
+        return next_to_line(False, corner, b[5], (a[2], a[5]), scaled(-1.0, n), gap)
     return unknown()
 
 

@@ -96,9 +96,7 @@ def test_two_balls_that_collide(
     side: float, friction: float, mode: int, restitution: float
 ) -> None:
     """All of ∂v⁺/∂q and ∂v⁺/∂v; the gap closes within the step."""
-    balls = {
-        name: contact_sim.loose_ball(RADIUS[k], MASS[k]) for k, name in enumerate(('a', 'b'))
-    }
+    balls = {name: contact_sim.loose_ball(RADIUS[k], MASS[k]) for k, name in enumerate(('a', 'b'))}
     sim = contact_sim.Simulator(
         contact_sim.joined(balls, against_each_other=True), contact_model=LAW, time_step=H,
         gravity=0.0, friction=friction, restitution=restitution,
@@ -181,7 +179,7 @@ def test_an_ellipsoid_on_the_plane(slip: float, friction: float, mode: int) -> N
     R = pin.rpy.rpyToMatrix(0.4, -0.3, 0.5)
     n = R.T @ [0.0, 0.0, 1.0]
     reach = np.linalg.norm(np.array(AXES) * n)
-    at = -np.array(AXES) ** 2 * n / reach
+    at = -(np.array(AXES) ** 2) * n / reach
     w = np.array([1.0, -2.0, 0.5])
     v = np.concatenate([np.cross(at, w) + slip * R.T @ [0.8, 0.6, 0.0], w])
     sim.reset([0.0, 0.0, reach - DEPTH, *pin.Quaternion(R).coeffs()], v)
