@@ -1,7 +1,7 @@
 """Microseconds of the derivatives of a step, next to the step and to MuJoCo's differences.
 
-    python benchmarks/derivatives.py [--robot go1 arm FILE] [--motions stand trot] [--models ncp sap]
-                                     [--blocks 15] [--json FILE]
+    python benchmarks/derivatives.py [--robot go1 arm FILE] [--motions stand trot]
+                                     [--models ncp sap] [--blocks 15] [--json FILE]
 
 For every motion (motions.py) the simulation runs in closed loop. In each block of states, `step`,
 `derivatives` of that step and, for the same robot in MuJoCo, `mjd_transitionFD` (differences of

@@ -94,7 +94,7 @@ class MujocoPeer:
         self.joint_dofs = np.array([joint.dofadr[0] for joint in joints])
 
     def reset(self, q: np.ndarray, joint_positions: np.ndarray) -> None:
-        """Start at rest from Pinocchio's q (of a free base its pose first) and the joint angles [rad]."""
+        """Start at rest from Pinocchio's q (pose of a free base first) and joint angles [rad]."""
         mujoco.mj_resetData(self.model, self.data)
         if self._free:
             self.data.qpos[:3] = q[:3]

@@ -297,13 +297,10 @@ def pair_change(surface, p, frame, s, moves):
 
     `frame` is (t1, t2, n), n out of the second body; `moves` is whether the first, the second.
     """
-    n = frame[2]
-    if surface[1]:
-        dn, dp, gap = surface_change(surface, n, p, s, moves)
-    else:
-        dn, dp, gap = surface_change(surface, scaled(-1.0, n), p, s, (moves[1], moves[0]))
-        dn = scaled(-1.0, dn)
-    d1, d2 = tangent_rates(n, frame[0], dn)
+    sign, both = 1.0 if surface[1] else -1.0, moves if surface[1] else (moves[1], moves[0])
+    dn, dp, gap = surface_change(surface, scaled(sign, frame[2]), p, s, both)
+    dn = scaled(sign, dn)
+    d1, d2 = tangent_rates(frame[2], frame[0], dn)
     return (d1, d2, dn), dp, gap
 
 

@@ -170,8 +170,8 @@ class Differences:
             if base[i] not in place:
                 if self._base.data.active[i] > 0.0:
                     raise InvalidInput(
-                        f'derivatives: contact {contact_name(self._base, base[i], i)} is on an edge '
-                        'of its surface'
+                        f'derivatives: contact {contact_name(self._base, base[i], i)} is on '
+                        'an edge of its surface'
                     )
                 continue
             slots[i] = place[base[i]]

@@ -4,7 +4,7 @@ One of the two surfaces has a point c that is the next to the other one, a dista
 the middle of the gap: p = c − reach n, n from the other surface to it. For a motion of its body
 relative to the other one, e at c and ω, c travels by t:
 
-    dn = H e,   t = e                      c fixed in its body: a corner, or the centre of a sphere;
+    dn = H e,   t = e                      c fixed in its body: a corner, the centre of a sphere;
                                            H = (E − n nᵀ)/D, D from c to the nearest point of the
                                            other core, E the directions in which that stays behind
     dn = 0,     t = e + C (ω × n)          an ellipsoid of support h(n) on a plane, C = ∇²h
@@ -58,14 +58,14 @@ from contact_sim.solvers._jit import kernel
 from contact_sim.step._workspace import ground_of
 
 UNKNOWN, FIXED, SUPPORT, CROSSED, IN_PLANE, ON_LINE, SHARED, SPHERE = range(8)
-"""What c is: the cases above; SPHERE, the centre of one on the ground, is in _contact_motion.py."""
+"""What c is: the cases above. SPHERE: of a sphere on the ground, see _contact_motion.py."""
 NO_CURVATURE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 ZERO = (0.0, 0.0, 0.0)
 AT_END = 1e-9
 """Distance from the end of a capsule up to which a contact is at it [m]."""
 
-# A surface is (what c is, whether c is of the first body, c, reach, H or C, u, w or m or k, D); H is
-# symmetric: xx, xy, xz, yy, yz, zz. Places are from the origin of the twists.
+# A surface is (what c is, whether c is of the first body, c, reach, H or C, u, w or m or k, D); H
+# is symmetric: xx, xy, xz, yy, yz, zz. Places are from the origin of the twists.
 
 
 @kernel
@@ -205,7 +205,7 @@ def support(a, n, gap, p):
 @kernel
 def next_to_core(first, c, radius, other, n, gap):
     """Return the surface of a sphere about c, which is next to a point of the core of `other`."""
-    local, half, H, out = to_local(other, c), other[4], NO_CURVATURE, 0
+    local, H, out = to_local(other, c), NO_CURVATURE, 0
     over = 1.0 / (gap + radius + other[5])
     for k in range(3):
         x, reach = local[0] if k == 0 else local[1] if k == 1 else local[2], half_of(other, k)

