@@ -6,6 +6,7 @@ A case of [Le Lidec et al. 2024], see docs/derivatives.md: gradients of a run in
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ GRADIENT = 4
 
 
 def scene() -> contact_sim.Simulator:
-    """Return a finger, a ball that slides along x and y, before a ball that rolls on the ground."""
+    """Return a finger, a ball that slides along x and y, before a ball that rolls."""
     model, last = pin.Model(), 0
     for name, joint in (('x', pin.JointModelPX()), ('y', pin.JointModelPY())):
         height = pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.1 if last == 0 else 0.0]))
@@ -158,6 +159,6 @@ def test_a_policy_learns_to_push_a_ball() -> None:
     _, costs, runs = learned(sim, policy, 12)
     assert costs[0] > 0.3
     assert costs[-1] < 0.012 * costs[0]
-    assert all(after <= before for before, after in zip(costs, costs[1:], strict=False))
+    assert all(after <= before for before, after in pairwise(costs))
     others = [searched(sim, policy, runs, size) for size in (0.1, 0.03)]
     assert costs[-1] < 0.3 * min(others)
