@@ -27,6 +27,7 @@ from contact_sim.collision._shapes import ELLIPSOID
 from contact_sim.collision._surface import PLANES, ROUND, curvature, tangent_rates
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._inverse_dynamics import cross_linear
+from contact_sim.derivatives._on_demand import part_on_demand
 from contact_sim.derivatives._pair_geometry import (
     SPHERE,
     UNKNOWN,
@@ -48,16 +49,21 @@ def fill_contact_motion(data, linear):
     """Fill the motion of all contacts that carry, and add ∂(Jᵀ λ)/∂q to `dq`."""
     row_of, counts = integers(linear, d.D_ROW_OF), integers(linear, d.D_COUNTS)
     on_ground, surface = integers(data, f.LEAF_DOF).shape[0], integers(linear, d.D_SURFACE)
+    others = False
     for a in range(0, 3 * counts[d.CONTACTS], 3):
         i = row_of[a] // 3
+        surface[i] = UNKNOWN
         if i < on_ground or is_corner_on_ground(data, i):
             surface[i] = SPHERE
             fill_sphere_motion(data, linear, i, a)
-            continue
-        surface[i] = fill_pair_motion(data, linear, i, a)
-        if surface[i] == UNKNOWN:
-            counts[d.NEEDS_GIVEN] = 1
-            copy_given(data, linear, row_of[a], a, 3)
+        else:
+            others = True
+    if others:
+        fill_motion_of_pairs(data, linear)
+        for a in range(0, 3 * counts[d.CONTACTS], 3):
+            if surface[row_of[a] // 3] == UNKNOWN:
+                counts[d.NEEDS_GIVEN] = 1
+                copy_given(data, linear, row_of[a], a, 3)
     jacobian, rows = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(linear, d.D_ROWS_JACOBIAN)
     bilateral = counts[d.ROWS] - counts[d.BILATERAL]
     for a in range(bilateral):
@@ -289,6 +295,16 @@ def fill_pair_motion(data, linear, i, a):
                 matrix(linear, d.D_GAP_SLOPE)[r, j] = 0.0
                 matrix(linear, d.D_FORCE_SLOPE)[r, j] = 0.0
     return surface[0]
+
+
+@part_on_demand
+def fill_motion_of_pairs(data, linear):
+    """Fill the motion of all contacts that carry and are not of spheres on the ground."""
+    row_of, surface = integers(linear, d.D_ROW_OF), integers(linear, d.D_SURFACE)
+    for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
+        i = row_of[a] // 3
+        if surface[i] != SPHERE:
+            surface[i] = fill_pair_motion(data, linear, i, a)
 
 
 @kernel

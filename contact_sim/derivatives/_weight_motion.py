@@ -38,6 +38,7 @@ from contact_sim.derivatives._contact_motion import (
     velocity_change,
 )
 from contact_sim.derivatives._inverse_dynamics import cross_linear, fill_motion, inertia_of
+from contact_sim.derivatives._on_demand import part_on_demand
 from contact_sim.derivatives._pair_geometry import SPHERE, UNKNOWN, middle_of, surface_of
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
@@ -64,13 +65,15 @@ def fill_diagonal_weight_slopes(data, linear):
     diagonal, inertia = matrix(linear, d.D_DQ_UNDAMPED), matrix(data, f.INERTIA)
     rows, nv, contacts = matrix(linear, d.D_ROWS_JACOBIAN), inertia.shape[0], counts[d.CONTACTS]
     fill_diagonal_slopes(data, linear, diagonal)
+    others = False
     for a in range(0, 3 * contacts, 3):
         if matters(linear, a, 3):
-            kind = integers(linear, d.D_SURFACE)[integers(linear, d.D_ROW_OF)[a] // 3]
-            if kind == SPHERE:
+            if surface_at(linear, a) == SPHERE:
                 fill_contact_slope(data, linear, a, diagonal)
-            elif kind != UNKNOWN:
-                fill_pair_slope(data, linear, a, diagonal)
+            else:
+                others = True
+    if others:
+        fill_pair_slopes(data, linear)
     for a in range(3 * contacts, counts[d.ROWS] - counts[d.BILATERAL]):
         slope[a, :] = 0.0
         for k in range(nv if matters(linear, a, 1) else 0):
@@ -135,6 +138,21 @@ def fill_contact_slope(data, linear, a, diagonal):
             slope[a, m] += 2.0 * dot(along, change)
             m = dof_parent[m]
         k = dof_parent[k]
+
+
+@kernel
+def surface_at(linear, a):
+    """Return what c of the contact in the rows from `a` on is, see _pair_geometry.py."""
+    return integers(linear, d.D_SURFACE)[integers(linear, d.D_ROW_OF)[a] // 3]
+
+
+@part_on_demand
+def fill_pair_slopes(data, linear):
+    """Fill ∂w/∂q of the contacts of bodies that have a formula."""
+    for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
+        known = surface_at(linear, a) != UNKNOWN and surface_at(linear, a) != SPHERE
+        if known and matters(linear, a, 3):
+            fill_pair_slope(data, linear, a, matrix(linear, d.D_DQ_UNDAMPED))
 
 
 @kernel
@@ -218,19 +236,18 @@ def fill_delassus_weight_slopes(data, linear):
     counts, slope = integers(linear, d.D_COUNTS), matrix(linear, d.D_WEIGHT_SLOPE)
     if counts[d.GIVEN] != 0:
         return
-    nv, contacts = matrix(linear, d.D_DQ).shape[0], counts[d.CONTACTS]
+    nv, contacts, others = matrix(linear, d.D_DQ).shape[0], counts[d.CONTACTS], False
     for a in range(0, 3 * contacts, 3):
         slope[a, :] = 0.0
         if matters(linear, a, 3):
-            kind = integers(linear, d.D_SURFACE)[integers(linear, d.D_ROW_OF)[a] // 3]
-            if kind == SPHERE:
+            if surface_at(linear, a) == SPHERE:
                 add_row_slope(data, linear, (a, 0), nv, 0.5)
                 add_row_slope(data, linear, (a, 1), nv, 0.5)
                 add_row_slope(data, linear, (a, 2), 0, 1.0)
-            elif kind != UNKNOWN:
-                add_pair_row_slope(data, linear, (a, 0), nv, 0.5)
-                add_pair_row_slope(data, linear, (a, 1), nv, 0.5)
-                add_pair_row_slope(data, linear, (a, 2), 0, 1.0)
+            else:
+                others = True
+    if others:
+        add_pair_row_slopes(data, linear)
     for a in range(3 * contacts, counts[d.ROWS] - counts[d.BILATERAL]):
         slope[a, :] = 0.0
         if matters(linear, a, 1):
@@ -256,6 +273,18 @@ def add_row_slope(data, linear, row, first, share):
         w, dw = velocity_change(linear, twist, (body, m), p, dp)
         slope[a, first + m] += 2.0 * share * (dot(axis, dw) + dot(turn, w))
         m = dof_parent[m]
+
+
+@part_on_demand
+def add_pair_row_slopes(data, linear):
+    """Add ∂G_nn/∂q and ½ ∂(G_11 + G_22)/∂q of the contacts of bodies that have a formula."""
+    nv = matrix(linear, d.D_DQ).shape[0]
+    for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
+        known = surface_at(linear, a) != UNKNOWN and surface_at(linear, a) != SPHERE
+        if known and matters(linear, a, 3):
+            add_pair_row_slope(data, linear, (a, 0), nv, 0.5)
+            add_pair_row_slope(data, linear, (a, 1), nv, 0.5)
+            add_pair_row_slope(data, linear, (a, 2), 0, 1.0)
 
 
 @kernel
