@@ -4,21 +4,24 @@ One of the two surfaces has a point c that is the next to the other one, a dista
 the middle of the gap: p = c − reach n, n from the other surface to it. For a motion of its body
 relative to the other one, e at c and ω, c travels by t:
 
-    dn = H e,   t = e                      c fixed in its body: a corner, the centre of a sphere;
-                                           H = (E − n nᵀ)/D, D from c to the nearest point of the
-                                           other core, E the directions in which that stays behind
-    dn = 0,     t = e + C (ω × n)          an ellipsoid of support h(n) on a plane, C = ∇²h
-    dn = α u + β w,   t = e + ds u         c on a line along u, next to another along w
-    dn = 0,     t = e − u (m·e)/(m·u)      c on a line along u, in a plane of the other body
-    dn = 0,     t = n (m·e)/(m·n)          c in a plane of its body, on a line of the other along n
-    dn = H t,   t = e + u (k·(ω × u) − u·e)    c on the axis u of a capsule, at the end of another
+    FIXED      dn = H e,   t = e                      in its body: a corner, a centre;
+                                                      H = (E − n nᵀ)/D, see below
+    SUPPORT    dn = 0,     t = e + C (ω × n)          on an ellipsoid of support h(n), C = ∇²h
+    CROSSED    dn = α u + β w,   t = e + ds u         on a line along u, next to one along w
+    IN_PLANE   dn = 0,     t = e − u (m·e)/(m·u)      on a line along u, in a plane of the other
+    ON_LINE    dn = 0,     t = n (m·e)/(m·n)          in a plane, on a line of the other along n
+    SHARED     dn = H t,   t = e + u (k·(ω × u) − u·e)    on the axis u of a capsule, where a
+                                                      parallel one ends
+    ON_RIM     dn = 0,     t = e − (k·ω) a × ρ        at ρ on the rim of a cylinder with axis a
 
     dφ = n·t,   dp = t − reach dn − ½ n dφ
 
-The last five are edges and corners of boxes and capsules (collision/_solid_contacts.py). α, β and
-ds follow from n ⊥ u, w and from the distance of two lines. The first and the third are those
-of round ground under faces and edges, too: c is then its centre. What is not here (hulls,
-cylinders, edges of the ground) is differenced (_differences.py).
+D is the distance from c to the nearest point of the other core, E are the directions in which
+that stays behind. α, β and ds follow from n ⊥ u, w and from the distance of two lines. On a plane
+k = a + (n·a) d/|a × n|, with d to the lowest point of the rim. Lines, planes and ends are edges,
+faces and corners of boxes and capsules (collision/_solid_contacts.py). Of a face or edge on round
+ground c is the centre of that. What is not here (hulls and cylinders on other bodies, edges of
+ground with facets) is differenced (_differences.py).
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.arrays._views import frames, integers, matrix, vector
-from contact_sim.collision._bodies_on_ground import CROSSING, FACETS, FIRST_END
+from contact_sim.collision._bodies_on_ground import CROSSING, FACETS, FIRST_END, FLAT_RIM
+from contact_sim.collision._bodies_on_ground import ON_RIM as AROUND_RIM
 from contact_sim.collision._contact_slots import CONTACTS, pair_of
 from contact_sim.collision._shapes import ELLIPSOID, KIND, edge_place
 from contact_sim.collision._solid_contacts import (
@@ -57,7 +61,7 @@ from contact_sim.dynamics._vectors import add, cross, dot, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._workspace import ground_of
 
-UNKNOWN, FIXED, SUPPORT, CROSSED, IN_PLANE, ON_LINE, SHARED, SPHERE = range(8)
+UNKNOWN, FIXED, SUPPORT, CROSSED, IN_PLANE, ON_LINE, SHARED, ON_RIM, SPHERE = range(9)
 """What c is: the cases above. SPHERE: of a sphere on the ground, see _contact_motion.py."""
 NO_CURVATURE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 ZERO = (0.0, 0.0, 0.0)
@@ -95,6 +99,8 @@ def relative_change(surface, n, e, turn):
         return dn, add(e, scaled(ds, u))
     if kind == IN_PLANE:
         return ZERO, sub(e, scaled(dot(w, e) / dot(w, u), u))
+    if kind == ON_RIM:
+        return ZERO, sub(e, scaled(dot(w, turn), u))
     if kind == SHARED:
         travel = add(e, scaled(dot(w, cross(turn, u)) - dot(u, e), u))
         return times(H, travel), travel
@@ -165,6 +171,8 @@ def surface_of(data, linear, i):
         ground = ground_of(data)
         if ground.kind == PLANES and shape[ELLIPSOID] > 0.0:
             return support(a, n, gap, p)
+        if ground.kind == PLANES and shape[4] > 0.0:
+            return on_rim(a, shape, n, gap, p, int(feature % CONTACTS) // FACETS)
         if ground.kind == ROUND:
             centre = sub(vec(ground.data, 0), vec(vector(linear, d.D_ORIGIN), 0))
             of_ground = centre, ground.data[3], vec(ground.data, 5)
@@ -200,6 +208,23 @@ def support(a, n, gap, p):
         (x[2] * x[2] + y[2] * y[2] + z[2] * z[2] - g[2] * g[2]) / h,
     )
     return SUPPORT, True, add(p, scaled(half, n)), half, C, ZERO, ZERO, 0.0
+
+
+@kernel
+def on_rim(a, shape, n, gap, p, number):
+    """Return the surface of a cylinder on a plane.
+
+    Upright, any points of its face have the same motion as these, held fixed.
+    """
+    half, axis = 0.5 * gap, a[2]
+    c, cosine = add(p, scaled(half, n)), dot(a[2], n)
+    sine = np.sqrt(max(0.0, 1.0 - cosine * cosine))
+    if shape[4] * sine <= FLAT_RIM:
+        return fixed(True, c, half, NO_CURVATURE)
+    middle = on_axis(a, shape[5] if number < AROUND_RIM else -shape[5])
+    down = scaled(1.0 / sine, sub(scaled(cosine, axis), n))
+    k = add(axis, scaled(cosine / sine, down))
+    return ON_RIM, True, c, half, NO_CURVATURE, cross(axis, sub(c, middle)), k, 0.0
 
 
 @kernel

@@ -20,6 +20,7 @@ from contact_sim.derivatives._pair_geometry import (
     FIXED,
     IN_PLANE,
     ON_LINE,
+    ON_RIM,
     SHARED,
     SPHERE,
     SUPPORT,
@@ -197,6 +198,47 @@ def test_boxes_on_smooth_ground(terrain: Any, kinds: set[int]) -> None:
         seen |= kinds_that_agree(sim, derivatives)
         assert compare(sim, NOTHING, derivatives, columns=3)[0] < 1e-7
     assert seen == kinds
+
+
+def cylinder() -> contact_sim.RobotModel:
+    """Return a cylinder of 5 cm and 20 cm, its centre of mass beside its middle."""
+    shape = '<geometry><cylinder radius="0.05" length="0.2"/></geometry>'
+    return contact_sim.load_robot(
+        '<robot name="c"><link name="c"><inertial><origin xyz="0.005 0 0.01"/><mass value="1"/>'
+        '<inertia ixx="0.004" iyy="0.004" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial>'
+        f'<collision>{shape}</collision></link></robot>', feet=(), body_contacts=False,
+    ).with_body_contacts()  # fmt: skip
+
+
+@pytest.mark.parametrize('tilt', [0.3, 1.3, 0.5 * np.pi])
+def test_motion_of_contacts_of_a_cylinder(tilt: float) -> None:
+    """It rolls on a rim, or lies on the lowest points of both; other points travel with them."""
+    sim = contact_sim.Simulator(cylinder(), LAW, friction=0.3)
+    rng, seen = np.random.default_rng(5), set()
+    for k in range(4):
+        R = pin.exp3(rng.uniform(-3.0, 3.0) * np.eye(3)[2]) @ pin.exp3(tilt * np.eye(3)[0])
+        R = R @ pin.exp3(rng.uniform(-3.0, 3.0) * np.eye(3)[2])
+        height = 0.05 * np.sqrt(1.0 - R[2, 2] ** 2) + 0.1 * abs(R[2, 2]) - GAP * (-1) ** k
+        v = 0.3 * rng.normal(size=6)
+        v[:3] -= R.T[:, 2]
+        sim.reset([0.0, 0.0, height, *pin.Quaternion(R).coeffs()], v)
+        derivatives = sim.derivatives(NOTHING)
+        seen |= kinds_that_agree(sim, derivatives)
+        error, share = compare(sim, NOTHING, derivatives, columns=4)
+        assert error < 1e-7
+        assert share > 0.6
+    assert seen == {ON_RIM}
+
+
+def test_a_cylinder_that_stands() -> None:
+    """Four points of its face hold it: the motion is that of any points there."""
+    sim = contact_sim.Simulator(cylinder(), LAW)
+    sim.reset([0.0, 0.0, 0.1 - 1e-4, 0.0, 0.0, 0.0, 1.0], np.zeros(6))
+    derivatives = sim.derivatives(NOTHING)
+    assert derivatives.redundant
+    assert np.abs(derivatives.velocity.v).max() < 1e-9
+    # each point is pushed out by 0.2 φ/h: v_z⁺ = −0.2 z/h, ω⁺ = −0.2 tilt/h
+    np.testing.assert_allclose(derivatives.velocity.q[2:5, 2:5], -200.0 * np.eye(3), atol=1e-6)
 
 
 # --- Bodies of one tree
