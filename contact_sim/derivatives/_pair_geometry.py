@@ -20,8 +20,8 @@ D is the distance from c to the nearest point of the other core, E are the direc
 that stays behind. α, β and ds follow from n ⊥ u, w and from the distance of two lines. On a plane
 k = a + (n·a) d/|a × n|, with d to the lowest point of the rim. Lines, planes and ends are edges,
 faces and corners of boxes and capsules (collision/_solid_contacts.py). Of a face or edge on round
-ground c is the centre of that. What is not here (hulls and cylinders on other bodies, edges of
-ground with facets) is differenced (_differences.py).
+ground c is the centre of that. What is not here (hulls and cylinders on others than spheres,
+edges of ground with facets) is differenced (_differences.py).
 """
 
 from __future__ import annotations
@@ -31,19 +31,28 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.arrays._views import frames, integers, matrix, vector
-from contact_sim.collision._bodies_on_ground import CROSSING, FACETS, FIRST_END, FLAT_RIM
+from contact_sim.collision._bodies_on_ground import (
+    CROSSING,
+    FACETS,
+    FIRST_END,
+    FLAT_RIM,
+    is_over_face,
+)
 from contact_sim.collision._bodies_on_ground import ON_RIM as AROUND_RIM
 from contact_sim.collision._contact_slots import CONTACTS, pair_of
-from contact_sim.collision._shapes import ELLIPSOID, KIND, edge_place
+from contact_sim.collision._shapes import ELLIPSOID, KIND, edge_place, face_of
 from contact_sim.collision._solid_contacts import (
     BOX,
     CORNERS,
     CROSSINGS,
+    CYLINDER,
     EDGES,
+    HULL,
     OWN_CORNERS,
     POINT,
     SECOND_FACE,
     SEGMENT,
+    TOUCHING,
     axis_of,
     best_edges,
     clamped,
@@ -183,6 +192,11 @@ def surface_of(data, linear, i):
     key = int(feature % CONTACTS)
     if first == POINT and second <= BOX:
         return next_to_core(True, a[3], a[5], b, n, gap)
+    other = shapes[begin[pairs[k + 1]] :]
+    if first == POINT and second == CYLINDER:
+        return next_to_cylinder(a[3], a[5], b, other, n, gap)
+    if first == POINT and second == HULL:
+        return next_to_hull(a[3], a[5], b, other, n, gap)
     if first == SEGMENT and second == SEGMENT:
         return of_capsules(a, b, n, gap, key)
     if first == SEGMENT and second == BOX:
@@ -242,6 +256,53 @@ def next_to_core(first, c, radius, other, n, gap):
 
 
 @kernel
+def next_to_cylinder(c, radius, other, shape, n, gap):
+    """Return the surface of a sphere about c, next to the side, rim or face of a cylinder.
+
+    The nearest point of the rim moves along it by the share of its radius in that of c.
+    """
+    p, axis, over = to_local(other, c), other[2], 1.0 / (gap + radius + other[5])
+    size = np.sqrt(p[0] * p[0] + p[1] * p[1])
+    beside, above = size - shape[4], abs(p[2]) - shape[5]
+    if beside > 0.0 and above > 0.0:
+        along = unit(cross(axis, n))
+        H = plus_square(across(n, over), along, -over * shape[4] / size)
+    elif beside > above and size > TOUCHING:
+        H = plus_square(across(n, 1.0 / size), axis, -1.0 / size)
+    else:
+        H = NO_CURVATURE
+    return fixed(True, c, radius + 0.5 * gap, H)
+
+
+@kernel
+def next_to_hull(c, radius, other, shape, n, gap):
+    """Return the surface of a sphere about c, next to a face, edge or corner of a hull."""
+    p, apart, face = to_local(other, c), -np.inf, 0
+    for i in range(int(shape[2])):
+        normal, offset = face_of(shape, i)
+        if dot(normal, p) - offset > apart:
+            face, apart = i, dot(normal, p) - offset
+    foot = sub(p, scaled(apart, face_of(shape, face)[0]))
+    H, over, least = NO_CURVATURE, 1.0 / (gap + radius + other[5]), np.inf
+    for i in range(int(shape[1]) if apart > 0.0 and not is_over_face(shape, face, foot) else 0):
+        k = edge_place(shape, i)
+        q, e = vec(shape, k), sub(vec(shape, k + 3), vec(shape, k))
+        share = dot(sub(p, q), e) / dot(e, e)
+        off = sub(p, add(q, scaled(min(max(share, 0.0), 1.0), e)))
+        if dot(off, off) < least:
+            least, H = dot(off, off), across(n, over)
+            if 0.0 < share < 1.0:
+                H = plus_square(H, unit(to_world(other, e)), -over)
+    return fixed(True, c, radius + 0.5 * gap, H)
+
+
+@kernel
+def across(n, share):
+    """Return share (1 − n nᵀ)."""
+    return plus_square((share, 0.0, 0.0, share, 0.0, share), n, -share)
+
+
+@kernel
 def plus_square(H, x, share):
     """Return H + share x xᵀ."""
     return (
@@ -254,8 +315,7 @@ def plus_square(H, x, share):
 def next_to_line(first, c, radius, line, n, gap):
     """Return the surface of a sphere about c, which is next to a line (direction, radius)."""
     over = 1.0 / (gap + radius + line[1])
-    H = over, 0.0, 0.0, over, 0.0, over
-    H = plus_square(plus_square(H, line[0], -over), n, -over)
+    H = plus_square(across(n, over), line[0], -over)
     return fixed(first, c, radius + 0.5 * gap, H)
 
 

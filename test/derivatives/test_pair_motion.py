@@ -31,11 +31,15 @@ LAW = contact_sim.Ncp(tolerance=1e-13)
 NOTHING = np.zeros(0)
 GAP = 2e-4
 """Gaps close within a step [m]."""
-SHAPES: dict[str, tuple[tuple[float, float, float], float]] = {
+SHAPES: dict[str, tuple[Any, ...]] = {
     'ball': ((0.0, 0.0, 0.0), 0.1), 'capsule': ((0.0, 0.0, 0.2), 0.05),
     'box': ((0.1, 0.15, 0.2), 0.0), 'small box': ((0.06, 0.08, 0.05), 0.0),
+    'cylinder': ((0.1, 0.1, 0.2), 0.0, {'cylinder': (0.1, 0.2)}),
+    'hull': ((0.1, 0.1, 0.1), 0.0, {'corners': (
+        (0.1, 0.1, 0.1), (-0.1, -0.1, 0.1), (-0.1, 0.1, -0.1), (0.1, -0.1, -0.1),
+    )}),
 }  # fmt: skip
-"""Half sizes of cores and radii [m]."""
+"""Half sizes of cores and radii [m], and what else a solid has."""
 
 
 def two_bodies(first: str, second: str) -> contact_sim.RobotModel:
@@ -46,9 +50,10 @@ def two_bodies(first: str, second: str) -> contact_sim.RobotModel:
         inertia = pin.Inertia(1.0 + k, np.array([0.01, -0.02, 0.015]), 0.02 * np.eye(3))
         model.appendBodyToJoint(joint, inertia, pin.SE3.Identity())
         model.addBodyFrame(f'body_{k}', joint, pin.SE3.Identity(), 0)
-        half, radius = SHAPES[shape]
+        half, radius, *more = SHAPES[shape]
+        rest = more[0] if more else {}
         solids.append(Solid(f'solid_{k}', f'body_{k}', f'joint_{k}', half, radius,
-                            (0.02, 0.01, -0.01)))  # fmt: skip
+                            (0.02, 0.01, -0.01), **rest))  # fmt: skip
     robot = contact_sim.RobotModel.from_pinocchio(model)
     return replace(robot, collisions=Collisions(tuple(solids), (('solid_0', 'solid_1'),)))
 
@@ -135,6 +140,7 @@ def lying(rng: Any, first: str, second: str) -> tuple[tuple[Any, Any], Any, Any]
     ('first', 'second', 'kinds'),
     [
         ('ball', 'ball', {FIXED}), ('ball', 'capsule', {FIXED}), ('ball', 'box', {FIXED}),
+        ('ball', 'cylinder', {FIXED}), ('ball', 'hull', {FIXED}),
         ('capsule', 'capsule', {FIXED, CROSSED, SHARED}),
         ('capsule', 'box', {FIXED, CROSSED, IN_PLANE}),
         ('small box', 'box', {FIXED, CROSSED, IN_PLANE}),
