@@ -17,6 +17,8 @@ and n change with each body is in _pair_geometry.py.
 
 from __future__ import annotations
 
+from typing import Any
+
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.arrays._views import frames, integers, matrix, vector
@@ -298,7 +300,7 @@ def fill_pair_motion(data, linear, i, a):
 
 
 @part_on_demand
-def fill_motion_of_pairs(data, linear):
+def fill_motion_of_pairs(data: Any, linear: Any) -> None:
     """Fill the motion of all contacts that carry and are not of spheres on the ground."""
     row_of, surface = integers(linear, d.D_ROW_OF), integers(linear, d.D_SURFACE)
     for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):

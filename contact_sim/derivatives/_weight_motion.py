@@ -21,6 +21,8 @@ masses are differenced (_differences.py).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from contact_sim.arrays import _fields as f
@@ -147,7 +149,7 @@ def surface_at(linear, a):
 
 
 @part_on_demand
-def fill_pair_slopes(data, linear):
+def fill_pair_slopes(data: Any, linear: Any) -> None:
     """Fill ∂w/∂q of the contacts of bodies that have a formula."""
     for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
         known = surface_at(linear, a) != UNKNOWN and surface_at(linear, a) != SPHERE
@@ -276,7 +278,7 @@ def add_row_slope(data, linear, row, first, share):
 
 
 @part_on_demand
-def add_pair_row_slopes(data, linear):
+def add_pair_row_slopes(data: Any, linear: Any) -> None:
     """Add ∂G_nn/∂q and ½ ∂(G_11 + G_22)/∂q of the contacts of bodies that have a formula."""
     nv = matrix(linear, d.D_DQ).shape[0]
     for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
