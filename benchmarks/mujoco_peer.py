@@ -24,7 +24,7 @@ def trees() -> list[str]:
 
 
 class MujocoPeer:
-    """A robot standing on a plane, MuJoCo's default options except the time step.
+    """A robot on a plane, free or with a fixed base; MuJoCo's defaults except the time step.
 
     With `gains`, k_p [N m/rad] and k_d [N m s/rad] of shape (n_joints,), the joints have PD
     actuators with the effort limits of the robot, aimed by `set_targets`. With `whole_body` the
@@ -48,7 +48,9 @@ class MujocoPeer:
             raise ValueError(f'{robot.name}: its loops and couplings are not rebuilt here')
         spec = mujoco.MjSpec.from_string(_joints_only(robot.description))
         spec.option.timestep = time_step
-        spec.worldbody.first_body().add_freejoint()
+        self._free = robot.floating_base
+        if self._free:
+            spec.worldbody.first_body().add_freejoint()
         bodies = _bodies(spec, robot)
         for joint, body in bodies.items():
             _copy_inertia(robot, joint, body)
@@ -92,10 +94,11 @@ class MujocoPeer:
         self.joint_dofs = np.array([joint.dofadr[0] for joint in joints])
 
     def reset(self, q: np.ndarray, joint_positions: np.ndarray) -> None:
-        """Start at rest from Pinocchio's q (base pose first) and the joint angles [rad]."""
+        """Start at rest from Pinocchio's q (pose of a free base first) and joint angles [rad]."""
         mujoco.mj_resetData(self.model, self.data)
-        self.data.qpos[:3] = q[:3]
-        self.data.qpos[3:7] = q[[6, 3, 4, 5]]  # MuJoCo has w first
+        if self._free:
+            self.data.qpos[:3] = q[:3]
+            self.data.qpos[3:7] = q[[6, 3, 4, 5]]  # MuJoCo has w first
         self.data.qpos[self._position] = joint_positions
 
     @property
@@ -115,6 +118,11 @@ class MujocoPeer:
 
     def state(self, robot: RobotModel) -> tuple[np.ndarray, np.ndarray]:
         """Return q (nq,) and v (nv,) in Pinocchio's conventions."""
+        if not self._free:
+            q = robot.with_joint_positions(np.zeros(robot.nq), self.joint_positions)
+            v = np.zeros(robot.nv)
+            v[robot.joint_velocity_index] = self.joint_velocities
+            return q, v
         base = np.concatenate([self.data.qpos[[0, 1, 2, 4, 5, 6, 3]], np.zeros(robot.nq - 7)])
         q = robot.with_joint_positions(base, self.joint_positions)
         v = np.zeros(robot.nv)
@@ -184,7 +192,9 @@ def _joints_only(text: str) -> str:
 
 def _bodies(spec: mujoco.MjSpec, robot: RobotModel) -> dict[str, mujoco.MjsBody]:
     """Return {Pinocchio joint: the body it moves}; both engines put its frame at the joint."""
-    bodies = {robot.pinocchio_model.names[1]: spec.worldbody.first_body()}
+    bodies = {}
+    if robot.floating_base:
+        bodies[robot.pinocchio_model.names[1]] = spec.worldbody.first_body()
     for joint in ElementTree.fromstring(robot.description).findall('joint'):
         child = joint.find('child')
         if child is not None and joint.get('name') in robot.joint_names:

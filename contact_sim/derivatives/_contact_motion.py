@@ -10,19 +10,34 @@ and with the rows F = (t1, t2, n), the twist (ν, ω) of the body and of the par
     d(J v) = F (dν + dω × p + ω × dp) + dF (ν + ω × p),   d(ν, ω) = S_j × (V − V_parent)
     d(Jᵀ λ)_k = S_k·(d(f, p × f) − [joint k not before joint j] S_j ×* (f, p × f)),   f = Fᵀ λ
 
-The point p travels over the sphere as the foot rolls, and over the ground as n turns.
+The point p travels over the sphere as the foot rolls, and over the ground as n turns. Of a contact
+of two bodies J v is that of the first less that of the second, and Jᵀλ is on both branches; how p
+and n change with each body is in _pair_geometry.py.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.arrays._views import frames, integers, matrix, vector
-from contact_sim.collision._contact_slots import pair_of
+from contact_sim.collision._bodies_on_ground import FACETS, FIRST_END
+from contact_sim.collision._body_pairs import two_branches
+from contact_sim.collision._contact_slots import CONTACTS, pair_of
 from contact_sim.collision._shapes import ELLIPSOID
-from contact_sim.collision._surface import PLANES, curvature, tangent_rates
+from contact_sim.collision._surface import PLANES, ROUND, curvature, tangent_rates
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._inverse_dynamics import cross_linear
+from contact_sim.derivatives._on_demand import part_on_demand
+from contact_sim.derivatives._pair_geometry import (
+    SPHERE,
+    UNKNOWN,
+    middle_of,
+    surface_change,
+    surface_of,
+    times,
+)
 from contact_sim.dynamics._vectors import add, cross, dot, rotated, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._workspace import ground_of
@@ -35,15 +50,22 @@ RADIUS, RIM = 3, 4
 def fill_contact_motion(data, linear):
     """Fill the motion of all contacts that carry, and add ∂(Jᵀ λ)/∂q to `dq`."""
     row_of, counts = integers(linear, d.D_ROW_OF), integers(linear, d.D_COUNTS)
-    on_ground, simple = integers(data, f.LEAF_DOF).shape[0], integers(linear, d.D_SIMPLE)
+    on_ground, surface = integers(data, f.LEAF_DOF).shape[0], integers(linear, d.D_SURFACE)
+    others = False
     for a in range(0, 3 * counts[d.CONTACTS], 3):
         i = row_of[a] // 3
-        simple[i] = 1 if i < on_ground or is_corner_on_plane(data, i) else 0
-        if simple[i] != 0:
+        surface[i] = UNKNOWN
+        if i < on_ground or is_corner_on_ground(data, i):
+            surface[i] = SPHERE
             fill_sphere_motion(data, linear, i, a)
         else:
-            counts[d.NEEDS_GIVEN] = 1
-            copy_given(data, linear, row_of[a], a, 3)
+            others = True
+    if others:
+        fill_motion_of_pairs(data, linear)
+        for a in range(0, 3 * counts[d.CONTACTS], 3):
+            if surface[row_of[a] // 3] == UNKNOWN:
+                counts[d.NEEDS_GIVEN] = 1
+                copy_given(data, linear, row_of[a], a, 3)
     jacobian, rows = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(linear, d.D_ROWS_JACOBIAN)
     bilateral = counts[d.ROWS] - counts[d.BILATERAL]
     for a in range(bilateral):
@@ -99,14 +121,17 @@ def shape_of(data, i):
 
 
 @kernel
-def is_corner_on_plane(data, i):
-    """Return whether contact i is one of a corner, with a radius, of a body with one plane."""
+def is_corner_on_ground(data, i):
+    """Return whether contact i is one of a corner, with a radius, of a body with smooth ground."""
     ground, shapes = ground_of(data), vector(data, f.SHAPES)
     solid, first = shape_of(data, i)
-    if solid < 0 or ground.kind != PLANES or ground.features != 1:
+    if solid < 0:
         return False
+    if ground.kind == ROUND:  # others are edges and faces
+        number = vector(data, f.FEATURE_START)[i] % CONTACTS
+        return shapes[first + ELLIPSOID] == 0.0 and number < float(FACETS) * FIRST_END
     rim = shapes[first + RIM] != 0.0 or shapes[first + RIM + 1] != 0.0
-    return not rim and shapes[first + ELLIPSOID] == 0.0
+    return ground.kind == PLANES and not rim and shapes[first + ELLIPSOID] == 0.0
 
 
 @kernel
@@ -172,11 +197,7 @@ def point_change(sphere, n, s):
     centre, reach, H = sphere
     dc = add(s[0], cross(s[1], centre))
     dgap = dot(n, dc)
-    dn = (
-        H[0] * dc[0] + H[1] * dc[1] + H[2] * dc[2],
-        H[1] * dc[0] + H[3] * dc[1] + H[4] * dc[2],
-        H[2] * dc[0] + H[4] * dc[1] + H[5] * dc[2],
-    )
+    dn = times(H, dc)
     dp = sub(sub(dc, scaled(0.5 * dgap, n)), scaled(reach, dn))
     return dp, dn, dgap
 
@@ -245,3 +266,131 @@ def clear_other_dofs(data, linear, leaf, a):
                 matrix(linear, d.D_GAP_SLOPE)[r, j] = 0.0
                 matrix(linear, d.D_FORCE_SLOPE)[r, j] = 0.0
         j -= 1
+
+
+# --- Contacts of two bodies, and of other surfaces
+
+
+@kernel
+def fill_pair_motion(data, linear, i, a):
+    """Fill the motion of contact i of a body as `fill_sphere_motion`; return what its c is."""
+    surface = surface_of(data, linear, i)
+    if surface[0] == UNKNOWN:
+        return UNKNOWN
+    F, p = frames(data, f.FRAME_START)[i], middle_of(data, linear, i)
+    feature = vector(data, f.FEATURE_START)[i]
+    branches = two_branches(integers(data, f.PAIRS), feature)
+    dof_parent = integers(data, f.DOF_PARENT)
+    on_first, on_second = branches[0], branches[1]
+    for j in range(dof_parent.shape[0] - 1, -1, -1):
+        moves = j == on_first, j == on_second
+        if moves[0]:
+            on_first = dof_parent[j]
+        if moves[1]:
+            on_second = dof_parent[j]
+        if moves[0] or moves[1]:
+            fill_pair_column(data, linear, (i, j, a), surface, p, F, branches, moves)
+        else:
+            for r in range(a, a + 3):
+                matrix(linear, d.D_MOTION_NEXT)[r, j] = 0.0
+                matrix(linear, d.D_MOTION_START)[r, j] = 0.0
+                matrix(linear, d.D_GAP_SLOPE)[r, j] = 0.0
+                matrix(linear, d.D_FORCE_SLOPE)[r, j] = 0.0
+    return surface[0]
+
+
+@part_on_demand
+def fill_motion_of_pairs(data: Any, linear: Any) -> None:
+    """Fill the motion of all contacts that carry and are not of spheres on the ground."""
+    row_of, surface = integers(linear, d.D_ROW_OF), integers(linear, d.D_SURFACE)
+    for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
+        i = row_of[a] // 3
+        if surface[i] != SPHERE:
+            surface[i] = fill_pair_motion(data, linear, i, a)
+
+
+@kernel
+def pair_change(surface, p, frame, s, moves):
+    """Return the changes of t1, t2, n, of p and of φ for a motion s, which moves both or one.
+
+    `frame` is (t1, t2, n), n out of the second body; `moves` is whether the first, the second.
+    """
+    sign, both = 1.0 if surface[1] else -1.0, moves if surface[1] else (moves[1], moves[0])
+    dn, dp, gap = surface_change(surface, scaled(sign, frame[2]), p, s, both)
+    dn = scaled(sign, dn)
+    d1, d2 = tangent_rates(frame[2], frame[0], dn)
+    return (d1, d2, dn), dp, gap
+
+
+@kernel
+def fill_pair_column(data, linear, place, surface, p, F, branches, moves):
+    """Fill the motion with q_j of contact i of a body; `place` is (i, j, first row)."""
+    i, j, a = place
+    column, impulse = matrix(linear, d.D_COLUMNS)[j], vector(data, f.IMPULSE)
+    s, frame = (vec(column, 0), vec(column, 3)), (vec(F[0], 0), vec(F[1], 0), vec(F[2], 0))
+    turns, dp, dgap = pair_change(surface, p, frame, s, moves)
+    bodies = bodies_of(data, i)
+    for end in range(2):
+        twist = matrix(linear, d.D_TWIST_NEXT if end else d.D_TWIST)
+        out = matrix(linear, d.D_MOTION_NEXT if end else d.D_MOTION_START)
+        w, dw = relative_velocity_change(linear, twist, bodies, j, moves, p, dp)
+        for e in range(3):
+            out[a + e, j] = dot(frame[e], dw) + dot(turns[e], w)
+    gap = matrix(linear, d.D_GAP_SLOPE)
+    gap[a, j] = gap[a + 1, j] = gap[a + 2, j] = dgap
+    # of Jᵀ λ, on both branches
+    force, df = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for e in range(3):
+        force = add(force, scaled(impulse[3 * i + e], frame[e]))
+        df = add(df, scaled(impulse[3 * i + e], turns[e]))
+    pull = force, cross(p, force)
+    change = df, add(cross(dp, force), cross(p, df))
+    slope, own = matrix(linear, d.D_FORCE_SLOPE), (branches[0], branches[2], j, moves[0])
+    slope[a, j], slope[a + 1, j], slope[a + 2, j] = df
+    add_branch_motion(data, linear, own, s, pull, change, 1.0)
+    own = branches[1], branches[2], j, moves[1]
+    add_branch_motion(data, linear, own, s, pull, change, -1.0)
+
+
+@kernel
+def bodies_of(data, i):
+    """Return both bodies of contact i of bodies; 0 is the world."""
+    pairs, body = integers(data, f.PAIRS), integers(data, f.SOLID_BODY)
+    k = PAIR_NUMBERS * pair_of(vector(data, f.FEATURE_START)[i])
+    return body[pairs[k]], body[pairs[k + 1]] if pairs[k + 1] >= 0 else 0
+
+
+@kernel
+def relative_velocity_change(linear, twist, bodies, j, moves, p, dp):
+    """Return the velocity at p of the first body on the second, and its change with q_j."""
+    first, d_first = velocity_and_change(linear, twist, (bodies[0], j), moves[0], p, dp)
+    second, d_second = velocity_and_change(linear, twist, (bodies[1], j), moves[1], p, dp)
+    return sub(first, second), sub(d_first, d_second)
+
+
+@kernel
+def velocity_and_change(linear, twist, place, moves, p, dp):
+    """Return the velocity of a body (body, j) at p, and its change, where q_j moves it or not."""
+    if moves:
+        return velocity_change(linear, twist, place, p, dp)
+    own = vec(twist[place[0]], 0), vec(twist[place[0]], 3)
+    return add(own[0], cross(own[1], p)), cross(own[1], dp)
+
+
+@kernel
+def add_branch_motion(data, linear, branch, s, pull, change, sign):
+    """Add `sign` ∂(Jᵀ λ)/∂q_j of a branch to column j of `dq`.
+
+    `branch` is (last dof, dof past its end, j, whether j is on it or before).
+    """
+    leaf, end, j, moves = branch
+    columns, dof_parent = matrix(linear, d.D_COLUMNS), integers(data, f.DOF_PARENT)
+    dq, first = matrix(linear, d.D_DQ), integers(linear, d.D_DOF_FIRST)[j]
+    turned = cross(s[1], pull[0]), add(cross(s[1], pull[1]), cross(s[0], pull[0]))
+    moved = sub(change[0], turned[0]), sub(change[1], turned[1])
+    k = leaf
+    while k > end:
+        own = vec(columns[k], 0), vec(columns[k], 3)
+        along = moved if moves and k >= first else change
+        dq[k, j] += sign * (dot(own[0], along[0]) + dot(own[1], along[1]))
+        k = dof_parent[k]

@@ -18,8 +18,9 @@ import pinocchio as pin
 
 from contact_sim._types import Array
 from contact_sim.arrays import _fields as f
+from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.arrays._views import arrays_of, vector
-from contact_sim.collision._contact_slots import NO_FEATURE
+from contact_sim.collision._contact_slots import NO_FEATURE, pair_of
 from contact_sim.contact_models import _sap as sap
 from contact_sim.contact_models._base import begin, refresh
 from contact_sim.contact_models._stages import (
@@ -108,6 +109,16 @@ class Geometry:
     """Diagonal of M̂, (nv,)."""
 
 
+def contact_name(work: Workspace, feature: float, i: int) -> str:
+    """Return the name of contact i with a feature; that of bodies is `one on another`."""
+    if i < len(work.names):
+        return work.names[i]
+    k, pairs = PAIR_NUMBERS * pair_of(feature), work.pairs
+    solids = work.robot.collisions.solids
+    second = solids[pairs[k + 1]].name if pairs[k + 1] >= 0 else 'the ground'
+    return f'{solids[pairs[k]].name} on {second}'
+
+
 class Differences:
     """Evaluates a step at other states, in arrays of its own."""
 
@@ -159,7 +170,8 @@ class Differences:
             if base[i] not in place:
                 if self._base.data.active[i] > 0.0:
                     raise InvalidInput(
-                        f'derivatives: contact {self._base.names[i]} is on an edge of its surface'
+                        f'derivatives: contact {contact_name(self._base, base[i], i)} is on '
+                        'an edge of its surface'
                     )
                 continue
             slots[i] = place[base[i]]
@@ -184,7 +196,7 @@ def given_fields(
     v_law: Array,
     damping_inertia: float,
     sizes: Any,
-    simple: Any,
+    known: Any,
 ) -> dict[str, Array]:
     """Return the fields that a linearisation is given, and ∂w/∂q of its rows, (rows, 2, nv).
 
@@ -194,7 +206,7 @@ def given_fields(
         v_law: velocity that the law sees (nv,).
         damping_inertia: b of todorov in its form of 2014 [-].
         sizes: of the simulation.
-        simple: contacts whose motion is known by formulas, (nc,).
+        known: contacts whose motion is known by formulas, (nc,).
     """
     nv, rows, nb, nc, model = sizes.nv, sizes.rows, sizes.nb, sizes.nc, differences._model
     q, v, lam, h = (
@@ -205,7 +217,7 @@ def given_fields(
     )
     carried = data.impulse.copy()
     per_contact = carried[: 3 * nc].reshape(nc, 3)
-    per_contact[simple], carried[3 * nc :] = 0.0, 0.0
+    per_contact[known], carried[3 * nc :] = 0.0, 0.0
     # the explicit damping b diag(M) of the form of 2014, of v⁺ − v − h t + h v
     damped = data.v_next - v - h * data.transport + h * v
     damped = damping_inertia / (1.0 + damping_inertia) * damped

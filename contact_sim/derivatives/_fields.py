@@ -54,7 +54,7 @@ def index_shapes(sizes: Sizes) -> dict[str, Shape]:
     R = sizes.rows + sizes.nb
     return {
         'counts': (9,), 'row_of': (R,), 'modes': (sizes.nc + sizes.ns,),
-        'dof_first': (sizes.nv,), 'dof_body': (sizes.nv,), 'simple': (sizes.nc,),
+        'dof_first': (sizes.nv,), 'dof_body': (sizes.nv,), 'surface': (sizes.nc,),
     }  # fmt: skip
 
 

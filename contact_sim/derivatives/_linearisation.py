@@ -25,6 +25,7 @@ from contact_sim.derivatives._differences import (
     given_fields,
     last_stage,
 )
+from contact_sim.derivatives._pair_geometry import UNKNOWN
 from contact_sim.derivatives._result import StepDerivatives
 from contact_sim.dynamics._integration import MOMENTUM
 from contact_sim.errors import InvalidInput
@@ -167,7 +168,7 @@ class Linearisation:
         v_law = self.view('v_law') if self._counts[d.UNDAMPED] else data.v_next
         share = float(work.damping_inertia[0])
         given = given_fields(
-            differences, data, v_law.copy(), share, sizes, self.view('simple') != 0
+            differences, data, v_law.copy(), share, sizes, self.view('surface') != UNKNOWN
         )
         for name, values in given.items():
             if name != 'weights':

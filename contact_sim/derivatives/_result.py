@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from contact_sim._types import Array
 from contact_sim.arrays._views import StepData
 from contact_sim.derivatives import _fields as d
+from contact_sim.derivatives._differences import contact_name
 from contact_sim.derivatives._parameters import parameter_columns, parameter_names
 from contact_sim.errors import InvalidInput, known_name, one_line, shown, summary
 
@@ -41,7 +42,7 @@ def find_kinks(
     step: StepData,
     margin: Array,
     modes: Any,
-    names: Any,
+    name: Callable[[int], str],
     tolerance: float,
     scales: Array,
 ) -> tuple[Kink, ...]:
@@ -49,12 +50,12 @@ def find_kinks(
     found, nc, h = [], len(step.gap), float(step.time_step[0])
     length = h * float(scales[1])
     for i in np.flatnonzero(margin[:nc] <= tolerance):
-        found.append(Kink(names[i], 'mode', SIDES[int(modes[i])], float(margin[i])))
+        found.append(Kink(name(int(i)), 'mode', SIDES[int(modes[i])], float(margin[i])))
     for i in np.flatnonzero(
         (modes[:nc] != d.OPEN) & (np.abs(step.gap_start) <= tolerance * length)
     ):
         side = 'above' if step.gap_start[i] > 0.0 else 'on the ground'
-        found.append(Kink(names[i], 'gap', side, float(abs(step.gap_start[i]) / length)))
+        found.append(Kink(name(int(i)), 'gap', side, float(abs(step.gap_start[i]) / length)))
     limits = (
         (step.interval_active > 0.0) & (modes[nc:] == d.STICK) & np.isinf(step.upper - step.lower)
     )
@@ -230,9 +231,12 @@ class StepDerivatives:
 
     def kinks_within(self, tolerance: float) -> tuple[Kink, ...]:
         """Return the contacts and rows nearer to a kink than `tolerance`, see `Kink.distance`."""
-        names = self._arrays.work.names
         margin, scales = self._fields['margin'], self._fields['scales']
-        return find_kinks(self.step, margin, self._modes, names, tolerance, scales)
+        work, features = self._arrays.work, self.step.feature_start
+        return find_kinks(
+            self.step, margin, self._modes, lambda i: contact_name(work, features[i], i),
+            tolerance, scales,
+        )  # fmt: skip
 
     @property
     def parameters(self) -> Sequence[str]:

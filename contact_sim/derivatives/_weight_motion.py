@@ -21,15 +21,27 @@ masses are differenced (_differences.py).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, front, integers, matrix, vector
+from contact_sim.collision._body_pairs import two_branches
 from contact_sim.collision._surface import tangent_rates
 from contact_sim.contact_models import _sap as sap
 from contact_sim.derivatives import _fields as d
-from contact_sim.derivatives._contact_motion import point_change, sphere_of, velocity_change
+from contact_sim.derivatives._contact_motion import (
+    bodies_of,
+    pair_change,
+    point_change,
+    relative_velocity_change,
+    sphere_of,
+    velocity_change,
+)
 from contact_sim.derivatives._inverse_dynamics import cross_linear, fill_motion, inertia_of
+from contact_sim.derivatives._on_demand import part_on_demand
+from contact_sim.derivatives._pair_geometry import SPHERE, UNKNOWN, middle_of, surface_of
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 
@@ -55,9 +67,15 @@ def fill_diagonal_weight_slopes(data, linear):
     diagonal, inertia = matrix(linear, d.D_DQ_UNDAMPED), matrix(data, f.INERTIA)
     rows, nv, contacts = matrix(linear, d.D_ROWS_JACOBIAN), inertia.shape[0], counts[d.CONTACTS]
     fill_diagonal_slopes(data, linear, diagonal)
+    others = False
     for a in range(0, 3 * contacts, 3):
         if matters(linear, a, 3):
-            fill_contact_slope(data, linear, a, diagonal)
+            if surface_at(linear, a) == SPHERE:
+                fill_contact_slope(data, linear, a, diagonal)
+            else:
+                others = True
+    if others:
+        fill_pair_slopes(data, linear)
     for a in range(3 * contacts, counts[d.ROWS] - counts[d.BILATERAL]):
         slope[a, :] = 0.0
         for k in range(nv if matters(linear, a, 1) else 0):
@@ -125,6 +143,87 @@ def fill_contact_slope(data, linear, a, diagonal):
 
 
 @kernel
+def surface_at(linear, a):
+    """Return what c of the contact in the rows from `a` on is, see _pair_geometry.py."""
+    return integers(linear, d.D_SURFACE)[integers(linear, d.D_ROW_OF)[a] // 3]
+
+
+@part_on_demand
+def fill_pair_slopes(data: Any, linear: Any) -> None:
+    """Fill ∂w/∂q of the contacts of bodies that have a formula."""
+    for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
+        known = surface_at(linear, a) != UNKNOWN and surface_at(linear, a) != SPHERE
+        if known and matters(linear, a, 3):
+            fill_pair_slope(data, linear, a, matrix(linear, d.D_DQ_UNDAMPED))
+
+
+@kernel
+def fill_pair_slope(data, linear, a, diagonal):
+    """Fill ∂w/∂q of the contact of bodies in the rows from `a` on: J_k of the first on the second.
+
+    As in `fill_contact_slope`, with the sign of the body that k moves.
+    """
+    i, slope = integers(linear, d.D_ROW_OF)[a] // 3, matrix(linear, d.D_WEIGHT_SLOPE)
+    columns, inertia = matrix(linear, d.D_COLUMNS), matrix(data, f.INERTIA)
+    first, nv = integers(linear, d.D_DOF_FIRST), inertia.shape[0]
+    surface, p, F = surface_of(data, linear, i), middle_of(data, linear, i), frame_of(data, i)
+    branches = two_branches(integers(data, f.PAIRS), vector(data, f.FEATURE_START)[i])
+    A1 = A2 = A3 = (0.0, 0.0, 0.0)
+    for k in range(nv):
+        if one_moves(data, branches, k):
+            J = point_column(columns[k], p)
+            over = scaled(1.0 / inertia[k, k], J)
+            A1, A2 = add(A1, scaled(J[0], over)), add(A2, scaled(J[1], over))
+            A3 = add(A3, scaled(J[2], over))
+    slope[a, :] = 0.0
+    size = np.sqrt(dot(A1, A1) + dot(A2, A2) + dot(A3, A3))
+    if size == 0.0:
+        return
+    for m in range(nv):
+        moves = on_branch(data, branches[0], m), on_branch(data, branches[1], m)
+        s = vec(columns[m], 0), vec(columns[m], 3)
+        _, dp, _ = pair_change(surface, p, F, s, moves)
+        J_m = point_column(columns[m], p)
+        for k in range(nv):
+            if not one_moves(data, branches, k):
+                continue
+            J, w = point_column(columns[k], p), vec(columns[k], 3)
+            along = scaled(
+                1.0 / (3.0 * size * inertia[k, k]), (dot(A1, J), dot(A2, J), dot(A3, J))
+            )
+            slope[a, m] -= dot(along, J) / inertia[k, k] * diagonal[k, m]
+            change = cross(w, dp)
+            if first[m] <= k < m or on_branch(data, k, m):
+                change = add(cross(s[1], J), cross(w, sub(dp, J_m)))
+            if moves[0] or moves[1]:
+                slope[a, m] += 2.0 * dot(along, change)
+
+
+@kernel
+def on_branch(data, leaf, k):
+    """Return whether dof k is on the branch that ends at the dof `leaf`."""
+    dof_parent = integers(data, f.DOF_PARENT)
+    while leaf > k:
+        leaf = dof_parent[leaf]
+    return leaf == k
+
+
+@kernel
+def one_moves(data, branches, k):
+    """Return whether dof k moves one body of a contact and not the other."""
+    if k <= branches[2] and on_branch(data, branches[2], k):
+        return False
+    return on_branch(data, branches[0], k) or on_branch(data, branches[1], k)
+
+
+@kernel
+def frame_of(data, i):
+    """Return t1, t2 and n of contact i at the start of the step."""
+    F = frames(data, f.FRAME_START)[i]
+    return vec(F[0], 0), vec(F[1], 0), vec(F[2], 0)
+
+
+@kernel
 def point_column(column, p):
     """Return the velocity at p under a motion subspace (linear at the origin, angular)."""
     return add(vec(column, 0), cross(vec(column, 3), p))
@@ -139,13 +238,18 @@ def fill_delassus_weight_slopes(data, linear):
     counts, slope = integers(linear, d.D_COUNTS), matrix(linear, d.D_WEIGHT_SLOPE)
     if counts[d.GIVEN] != 0:
         return
-    nv, contacts = matrix(linear, d.D_DQ).shape[0], counts[d.CONTACTS]
+    nv, contacts, others = matrix(linear, d.D_DQ).shape[0], counts[d.CONTACTS], False
     for a in range(0, 3 * contacts, 3):
         slope[a, :] = 0.0
         if matters(linear, a, 3):
-            add_row_slope(data, linear, (a, 0), nv, 0.5)
-            add_row_slope(data, linear, (a, 1), nv, 0.5)
-            add_row_slope(data, linear, (a, 2), 0, 1.0)
+            if surface_at(linear, a) == SPHERE:
+                add_row_slope(data, linear, (a, 0), nv, 0.5)
+                add_row_slope(data, linear, (a, 1), nv, 0.5)
+                add_row_slope(data, linear, (a, 2), 0, 1.0)
+            else:
+                others = True
+    if others:
+        add_pair_row_slopes(data, linear)
     for a in range(3 * contacts, counts[d.ROWS] - counts[d.BILATERAL]):
         slope[a, :] = 0.0
         if matters(linear, a, 1):
@@ -171,6 +275,38 @@ def add_row_slope(data, linear, row, first, share):
         w, dw = velocity_change(linear, twist, (body, m), p, dp)
         slope[a, first + m] += 2.0 * share * (dot(axis, dw) + dot(turn, w))
         m = dof_parent[m]
+
+
+@part_on_demand
+def add_pair_row_slopes(data: Any, linear: Any) -> None:
+    """Add ∂G_nn/∂q and ½ ∂(G_11 + G_22)/∂q of the contacts of bodies that have a formula."""
+    nv = matrix(linear, d.D_DQ).shape[0]
+    for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
+        known = surface_at(linear, a) != UNKNOWN and surface_at(linear, a) != SPHERE
+        if known and matters(linear, a, 3):
+            add_pair_row_slope(data, linear, (a, 0), nv, 0.5)
+            add_pair_row_slope(data, linear, (a, 1), nv, 0.5)
+            add_pair_row_slope(data, linear, (a, 2), 0, 1.0)
+
+
+@kernel
+def add_pair_row_slope(data, linear, row, first, share):
+    """Add as `add_row_slope`, of a contact of bodies."""
+    a, e = row
+    add_inertia_slope(data, linear, a, a + e, first, share)
+    i, slope = integers(linear, d.D_ROW_OF)[a] // 3, matrix(linear, d.D_WEIGHT_SLOPE)
+    columns, twist = matrix(linear, d.D_COLUMNS), matrix(linear, d.D_RATE)
+    surface, p, F = surface_of(data, linear, i), middle_of(data, linear, i), frame_of(data, i)
+    branches = two_branches(integers(data, f.PAIRS), vector(data, f.FEATURE_START)[i])
+    bodies, axis = bodies_of(data, i), F[e]
+    for m in range(columns.shape[0]):
+        moves = on_branch(data, branches[0], m), on_branch(data, branches[1], m)
+        if not (moves[0] or moves[1]):
+            continue
+        s = vec(columns[m], 0), vec(columns[m], 3)
+        turns, dp, _ = pair_change(surface, p, F, s, moves)
+        w, dw = relative_velocity_change(linear, twist, bodies, m, moves, p, dp)
+        slope[a, first + m] += 2.0 * share * (dot(axis, dw) + dot(turns[e], w))
 
 
 @kernel
