@@ -118,6 +118,7 @@ SIDE_BY_SIDE = 0.1  # sine of the angle below which two capsules, or two faces, 
 EXACTLY_PARALLEL = 1e-3  # sine below which their nearest points are undetermined
 UPRIGHT = 1.0 - 1e-12  # cosine above which a normal is that of a face
 SEARCHES = 40  # Newton steps to the nearest point of a segment, each exact on one parabola
+NEGLIGIBLE_STEP = 1e-14  # such a step, which has rounding alone, is the last
 
 
 @kernel
@@ -279,6 +280,8 @@ def nearest_on_line(middle, along, half):
         else:
             return t
         step = t - slope / bend if bend > 0.0 else t
+        if abs(step - t) <= NEGLIGIBLE_STEP:  # only rounding is left, whatever its sign
+            return t
         following = step if low < step < high else bound_or_middle(step, low, high)
         if following == t:
             return t

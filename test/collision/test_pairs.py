@@ -25,6 +25,7 @@ from contact_sim.collision._hull_contacts import (
     OF_SECOND,
 )
 from contact_sim.collision._shapes import most_edges, shapes_of
+from contact_sim.collision._solid_contacts import nearest_on_line
 from contact_sim.collision._surface import NEAR
 from contact_sim.robot._collision_pairs import RIM_CORNERS, Solid
 from contact_sim.robot._contact_points import SIGNS
@@ -484,3 +485,24 @@ def test_gaps_of_polyhedra_change_as_the_normals_say(name):
                     assert rate == pytest.approx(normal[k] @ (v[0] - v[1]), abs=1e-4)
                     seen += 1
     assert seen > 100
+
+
+def test_the_nearest_point_of_a_segment_is_known_to_rounding():
+    """Newton's last step is not taken for a search that has left its bounds."""
+    draw, halves = np.random.default_rng(5), np.array([0.3, 0.2, 0.1])
+    worst = 0.0
+    for _ in range(2000):
+        middle, along = draw.uniform(-0.6, 0.6, 3), draw.uniform(-0.5, 0.5, 3)
+
+        def slope(t, middle=middle, along=along):
+            x = middle + t * along
+            return (x - np.clip(x, -halves, halves)) @ along
+
+        if slope(-1.0) >= 0.0 or slope(1.0) <= 0.0:
+            continue  # an end is nearest
+        t = nearest_on_line(tuple(middle), tuple(along), tuple(halves))
+        x = middle + t * along
+        bend = along[np.abs(x) > halves] @ along[np.abs(x) > halves]
+        if bend > 1e-3:
+            worst = max(worst, abs(slope(t)) / bend)
+    assert worst <= 1e-13
