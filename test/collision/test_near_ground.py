@@ -80,7 +80,7 @@ def test_contacts_are_those_of_a_search_that_keeps_nothing(ground, name, seed):
     found = [np.zeros(shape) for shape in shapes]
     found[3][:] = work.data.feature[:first]
     spheres = work.candidate_body, work.offset, work.radius
-    steps = 180 if ground == 'mesh of hills' else 420  # a search of it takes ten times as long
+    steps = 120 if ground == 'mesh of hills' else 280  # a search of it takes ten times as long
     for q in walk(sim, random, steps):
         forget(other)
         for each in (work, other):
