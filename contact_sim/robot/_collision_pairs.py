@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Any
@@ -53,9 +53,11 @@ CLEAR = 1e-3
 """Height over the lowest foot, standing, from which a solid touches the ground by default [m]."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Solid:
     """A convex body on a link: everything within a radius of a point, a segment or a polyhedron.
+
+    Solids of equal values are equal: what is computed from one is that of all.
 
     Raises:
         InvalidInput: an empty name, numbers that are not finite, sizes of none of the three.
@@ -87,6 +89,9 @@ class Solid:
     """Semi-axes of an ellipsoid [m], equal to `half`; none for the others."""
 
     def __post_init__(self) -> None:
+        for field in ('half', 'centre', 'rotation', 'cylinder', 'ellipsoid'):
+            object.__setattr__(self, field, tuple(getattr(self, field)))
+        object.__setattr__(self, 'corners', tuple(map(tuple, self.corners)))
         numbers = np.array([*self.half, self.radius, *self.centre, *self.rotation, self.error])
         if not self.name or not np.isfinite(numbers).all() or min(*self.half, self.radius) < 0.0:
             raise InvalidInput(f'Solid {shown(self.name)}: expected a name and finite sizes >= 0')
@@ -354,6 +359,7 @@ def grounded_solids(
     return tuple(solid.name for link in chosen for solid in by_link[link])
 
 
+@lru_cache(maxsize=4096)
 def corner_points(solid: Solid) -> tuple[ContactPoint, ...]:
     """Return the corners of a solid as spheres: on the rims of a cylinder, on an ellipsoid."""
     radius, corners = solid.radius, np.array(solid.corners)
@@ -371,7 +377,8 @@ def corner_points(solid: Solid) -> tuple[ContactPoint, ...]:
         corners = axes**2 * ways / np.linalg.norm(axes * ways, axis=1)[:, None]
     elif not solid.corners:
         corners = np.unique(SIGNS * solid.half, axis=0)
-    placed = np.array([solid.placement.act(corner) for corner in corners])
+    placement = solid.placement
+    placed = [placement.act(corner) for corner in corners]
     return tuple(
         ContactPoint(f'{solid.name}.{k}', solid.frame, solid.joint, place, radius)
         for k, place in enumerate(placed)

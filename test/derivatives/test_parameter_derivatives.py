@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,15 @@ ACCURACY = 1e-6
 """Largest error beside the largest number of a column: that of differences of two sizes."""
 
 
+@cache
+def go1() -> contact_sim.RobotModel:
+    """Return the robot of most tests, loaded once: a difference takes 14 simulations."""
+    return contact_sim.load_robot('go1')
+
+
 def simulator(law: str, **settings: Any) -> contact_sim.Simulator:
     """Return a simulation of a standing robot on the way."""
-    robot = settings.pop('robot', None) or contact_sim.load_robot('go1')
+    robot = settings.pop('robot', None) or go1()
     sim = contact_sim.Simulator(robot, contact_model=settings.pop('model', LAWS[law]), **settings)
     rng = np.random.default_rng(7)
     q = sim.q.copy()
