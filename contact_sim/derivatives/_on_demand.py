@@ -9,7 +9,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from contact_sim.arrays._views import Arrays
-from contact_sim.solvers._jit import INT64, _call, kernel, on_demand, with_globals
+from contact_sim.solvers._jit import INT64, call_address, kernel, on_demand, with_globals
 
 ADDRESSES = types.void(*6 * [types.intp])
 """Signature of a function that takes the arrays of a step and of its linearisation."""
@@ -22,7 +22,7 @@ def call_with_both(typingctx: Any, address: Any, data: Any, linear: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, *both = arguments
         addresses = [builder.extract_value(one, k) for one in both for k in range(3)]
-        _call(builder, address, 6 * (INT64,), addresses)
+        call_address(builder, address, 6 * (INT64,), addresses)
         return context.get_dummy_value()
 
     return types.void(types.intp, data, linear), codegen

@@ -279,7 +279,8 @@ def _ground(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
     return [builder.extract_value(value, 0), data.data, relief.data, length]
 
 
-def _call(builder: Any, address: Any, kinds: tuple[Any, ...], arguments: list[Any]) -> None:
+def call_address(builder: Any, address: Any, kinds: tuple[Any, ...], arguments: list[Any]) -> None:
+    """Write a call of the function at an address, with arguments of these types."""
     function = ir.FunctionType(ir.VoidType(), kinds).as_pointer()
     builder.call(builder.inttoptr(address, function), arguments)
 
@@ -300,7 +301,7 @@ def call_find_facets(
             for k in range(3)
         ]
         ground_arguments = _ground(context, builder, kinds[0], ground)
-        _call(
+        call_address(
             builder, builder.extract_value(ground, 3),
             (*GROUND_ARGUMENTS, *4 * [DOUBLE], INT64, *3 * [NUMBERS], INT64, INT64),
             [*ground_arguments, x, y, z, reach, listed, *out, first, slots],
@@ -319,7 +320,7 @@ def call_facet_curvature(typingctx: Any, ground: Any, feature: Any, x: Any, y: A
         ground, feature, x, y, z = arguments
         out = cgutils.alloca_once(builder, DOUBLE, size=INT64(CURVATURE_SIZE))
         ground_arguments = _ground(context, builder, signature.args[0], ground)
-        _call(
+        call_address(
             builder, builder.extract_value(ground, 4),
             (*GROUND_ARGUMENTS, *4 * [DOUBLE], NUMBERS),
             [*ground_arguments, feature, x, y, z, out],
@@ -341,7 +342,7 @@ def call_find_edges(
         ground, x, y, z, reach, listed, edges = arguments
         out = _array(context, builder, signature.args[6], edges).data
         ground_arguments = _ground(context, builder, signature.args[0], ground)
-        _call(
+        call_address(
             builder, builder.extract_value(ground, 6),
             (*GROUND_ARGUMENTS, *4 * [DOUBLE], INT64, NUMBERS),
             [*ground_arguments, x, y, z, reach, listed, out],
@@ -389,7 +390,7 @@ def call_with_arrays(typingctx: Any, address: Any, data: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, data = arguments
         addresses = [builder.extract_value(data, k) for k in range(3)]
-        _call(builder, address, (INT64, INT64, INT64), addresses)
+        call_address(builder, address, (INT64, INT64, INT64), addresses)
         return context.get_dummy_value()
 
     return types.void(types.intp, data), codegen
@@ -407,7 +408,7 @@ def call_with_rows(typingctx: Any, address: Any, rows: Any, impulse: Any, number
         values = *(builder.extract_value(rows, k) for k in range(len(rows.type))), impulse, numbers
         arrays = [_array(context, builder, *pair) for pair in zip(kinds, values, strict=True)]
         n, nc = (cgutils.unpack_tuple(builder, arrays[k].shape)[0] for k in (1, 2))
-        _call(
+        call_address(
             builder, address, (INT64, INT64, *len(arrays) * [NUMBERS]),
             [n, nc, *(array.data for array in arrays)],
         )  # fmt: skip
