@@ -22,8 +22,7 @@ from contact_sim.solvers._jit import (
     ITEM,
     call_with_arrays,
     kernel,
-    on_demand,
-    with_globals,
+    part_on_demand,
 )
 
 # The step data: one flat array, so that snapshot, restore and report are one copy each.
@@ -312,8 +311,8 @@ ADDRESSES = types.void(types.intp, types.intp, types.intp)
 
 
 def run_at_addresses(numbers: Any, indices: Any, layout: Any) -> None:
-    """Run `stage` on the arrays of a step by their addresses."""
-    stage(Arrays(numbers, indices, layout))
+    """Run `part` on the arrays of a step by their addresses."""
+    part(Arrays(numbers, indices, layout))
 
 
 def run_through_address(data: Any) -> None:
@@ -321,16 +320,10 @@ def run_through_address(data: Any) -> None:
     call_with_arrays(address(), data)
 
 
-stage: Any = None
+part: Any = None
 address: Any = None
 
 
 def stage_on_demand(function: Callable[[Any], None]) -> Any:
     """Return `function(data)` as a kernel that is compiled when it first runs."""
-    module, name = function.__module__, function.__name__
-    own = {'stage': kernel(function), '__name__': module}
-    compiled = on_demand(ADDRESSES)(with_globals(run_at_addresses, name, own))
-    own = {'address': compiled.current_address, '__name__': module}
-    caller = with_globals(run_through_address, f'call_{name}', own)
-    caller.__doc__ = function.__doc__
-    return kernel(caller)
+    return part_on_demand(function, ADDRESSES, run_at_addresses, run_through_address)

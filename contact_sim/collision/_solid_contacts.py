@@ -484,13 +484,20 @@ def keep_over_face(own, other, face, n, into):
 
 
 @kernel
-def facing(solid, n):
-    """Return the middle of the face that is most opposed to n, and its half edges."""
+def axis_along(solid, n):
+    """Return the axis of a solid that is most along n, or against it."""
     k, largest = 0, -1.0
     for e in range(3):
         along = abs(dot(axis_of(solid, e), n))
         if along > largest:
             k, largest = e, along
+    return k
+
+
+@kernel
+def facing(solid, n):
+    """Return the middle of the face that is most opposed to n, and its half edges."""
+    k = axis_along(solid, n)
     out = outwards(axis_of(solid, k), scaled(-1.0, n))
     i, j = (k + 1) % 3, (k + 2) % 3
     return (

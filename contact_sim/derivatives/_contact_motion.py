@@ -29,7 +29,7 @@ from contact_sim.collision._shapes import ELLIPSOID
 from contact_sim.collision._surface import PLANES, ROUND, curvature, tangent_rates
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._inverse_dynamics import cross_linear
-from contact_sim.derivatives._on_demand import part_on_demand
+from contact_sim.derivatives._on_demand import linear_part_on_demand
 from contact_sim.derivatives._pair_geometry import (
     SPHERE,
     UNKNOWN,
@@ -260,12 +260,18 @@ def clear_other_dofs(data, linear, leaf, a):
         if j == k:
             k = dof_parent[k]
         else:
-            for r in range(a, a + 3):
-                matrix(linear, d.D_MOTION_NEXT)[r, j] = 0.0
-                matrix(linear, d.D_MOTION_START)[r, j] = 0.0
-                matrix(linear, d.D_GAP_SLOPE)[r, j] = 0.0
-                matrix(linear, d.D_FORCE_SLOPE)[r, j] = 0.0
+            clear_motion(linear, a, j)
         j -= 1
+
+
+@kernel
+def clear_motion(linear, a, j):
+    """Make the motion of three rows zero for dof j."""
+    for r in range(a, a + 3):
+        matrix(linear, d.D_MOTION_NEXT)[r, j] = 0.0
+        matrix(linear, d.D_MOTION_START)[r, j] = 0.0
+        matrix(linear, d.D_GAP_SLOPE)[r, j] = 0.0
+        matrix(linear, d.D_FORCE_SLOPE)[r, j] = 0.0
 
 
 # --- Contacts of two bodies, and of other surfaces
@@ -291,15 +297,11 @@ def fill_pair_motion(data, linear, i, a):
         if moves[0] or moves[1]:
             fill_pair_column(data, linear, (i, j, a), surface, p, F, branches, moves)
         else:
-            for r in range(a, a + 3):
-                matrix(linear, d.D_MOTION_NEXT)[r, j] = 0.0
-                matrix(linear, d.D_MOTION_START)[r, j] = 0.0
-                matrix(linear, d.D_GAP_SLOPE)[r, j] = 0.0
-                matrix(linear, d.D_FORCE_SLOPE)[r, j] = 0.0
+            clear_motion(linear, a, j)
     return surface[0]
 
 
-@part_on_demand
+@linear_part_on_demand
 def fill_motion_of_pairs(data: Any, linear: Any) -> None:
     """Fill the motion of all contacts that carry and are not of spheres on the ground."""
     row_of, surface = integers(linear, d.D_ROW_OF), integers(linear, d.D_SURFACE)

@@ -9,7 +9,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from contact_sim.arrays._views import Arrays
-from contact_sim.solvers._jit import INT64, call_address, kernel, on_demand, with_globals
+from contact_sim.solvers._jit import INT64, call_address, part_on_demand
 
 ADDRESSES = types.void(*6 * [types.intp])
 """Signature of a function that takes the arrays of a step and of its linearisation."""
@@ -44,12 +44,6 @@ part: Any = None
 address: Any = None
 
 
-def part_on_demand(function: Callable[[Any, Any], None]) -> Any:
+def linear_part_on_demand(function: Callable[[Any, Any], None]) -> Any:
     """Return `function(data, linear)` as a kernel that is compiled when it first runs."""
-    module, name = function.__module__, function.__name__
-    own = {'part': kernel(function), '__name__': module}
-    compiled = on_demand(ADDRESSES)(with_globals(run_at_addresses, name, own))
-    own = {'address': compiled.current_address, '__name__': module}
-    caller = with_globals(run_through_address, f'call_{name}', own)
-    caller.__doc__ = function.__doc__
-    return kernel(caller)
+    return part_on_demand(function, ADDRESSES, run_at_addresses, run_through_address)

@@ -53,6 +53,7 @@ from contact_sim.collision._solid_contacts import (
     SECOND_FACE,
     SEGMENT,
     TOUCHING,
+    axis_along,
     axis_of,
     best_edges,
     clamped,
@@ -429,7 +430,7 @@ def of_boxes(a, b, n, gap, p, key):
     if number < CROSSINGS:
         return ON_LINE, first, c, half, NO_CURVATURE, ZERO, unit(cross(u, w)), 0.0
     edge, rim = (number - CROSSINGS) // 4, (number - CROSSINGS) % 4
-    k = face_along(own, out)
+    k = axis_along(own, out)
     side = axis_of(own, (k + 1) % 3 if rim < 2 else (k + 2) % 3)
     return IN_PLANE, first, c, half, NO_CURVATURE, unit(u if edge < 2 else w), side, 0.0
 
@@ -438,14 +439,3 @@ def of_boxes(a, b, n, gap, p, key):
 def unit(x):
     """Return x/|x|."""
     return scaled(1.0 / np.sqrt(dot(x, x)), x)
-
-
-@kernel
-def face_along(solid, n):
-    """Return the axis of a solid that is most along n."""
-    k, largest = 0, -1.0
-    for e in range(3):
-        along = abs(dot(axis_of(solid, e), n))
-        if along > largest:
-            k, largest = e, along
-    return k

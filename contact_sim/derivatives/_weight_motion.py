@@ -40,7 +40,7 @@ from contact_sim.derivatives._contact_motion import (
     velocity_change,
 )
 from contact_sim.derivatives._inverse_dynamics import cross_linear, fill_motion, inertia_of
-from contact_sim.derivatives._on_demand import part_on_demand
+from contact_sim.derivatives._on_demand import linear_part_on_demand
 from contact_sim.derivatives._pair_geometry import SPHERE, UNKNOWN, middle_of, surface_of
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
@@ -148,12 +148,18 @@ def surface_at(linear, a):
     return integers(linear, d.D_SURFACE)[integers(linear, d.D_ROW_OF)[a] // 3]
 
 
-@part_on_demand
+@kernel
+def pair_matters(linear, a):
+    """Return whether the rows from `a` on are a contact of bodies with a formula, and matter."""
+    kind = surface_at(linear, a)
+    return kind != UNKNOWN and kind != SPHERE and matters(linear, a, 3)
+
+
+@linear_part_on_demand
 def fill_pair_slopes(data: Any, linear: Any) -> None:
     """Fill ∂w/∂q of the contacts of bodies that have a formula."""
     for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
-        known = surface_at(linear, a) != UNKNOWN and surface_at(linear, a) != SPHERE
-        if known and matters(linear, a, 3):
+        if pair_matters(linear, a):
             fill_pair_slope(data, linear, a, matrix(linear, d.D_DQ_UNDAMPED))
 
 
@@ -277,13 +283,12 @@ def add_row_slope(data, linear, row, first, share):
         m = dof_parent[m]
 
 
-@part_on_demand
+@linear_part_on_demand
 def add_pair_row_slopes(data: Any, linear: Any) -> None:
     """Add ∂G_nn/∂q and ½ ∂(G_11 + G_22)/∂q of the contacts of bodies that have a formula."""
     nv = matrix(linear, d.D_DQ).shape[0]
     for a in range(0, 3 * integers(linear, d.D_COUNTS)[d.CONTACTS], 3):
-        known = surface_at(linear, a) != UNKNOWN and surface_at(linear, a) != SPHERE
-        if known and matters(linear, a, 3):
+        if pair_matters(linear, a):
             add_pair_row_slope(data, linear, (a, 0), nv, 0.5)
             add_pair_row_slope(data, linear, (a, 1), nv, 0.5)
             add_pair_row_slope(data, linear, (a, 2), 0, 1.0)

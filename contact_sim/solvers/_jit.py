@@ -759,6 +759,24 @@ def entry(function: Callable[..., Any]) -> Any:
     return _registered(Entry(function)).compiled
 
 
+def part_on_demand(function: Any, signature: Any, at_addresses: Any, through_address: Any) -> Any:
+    """Return a function of arrays as a kernel that is compiled when it first runs.
+
+    Args:
+        function: takes tuples of addresses.
+        signature: of a function that takes these addresses one by one.
+        at_addresses: template with this signature that calls `part` with the tuples.
+        through_address: template of the kernel: it calls the function at `address()`.
+    """
+    module, name = function.__module__, function.__name__
+    own = {'part': kernel(function), '__name__': module}
+    compiled = on_demand(signature)(with_globals(at_addresses, name, own))
+    own = {'address': compiled.current_address, '__name__': module}
+    caller = with_globals(through_address, f'call_{name}', own)
+    caller.__doc__ = function.__doc__
+    return kernel(caller)
+
+
 def with_globals(template: Any, name: str, replaced: dict[str, Any]) -> Any:
     """Return `template` as the function `name` with other values of its globals.
 
