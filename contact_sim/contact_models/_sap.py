@@ -34,7 +34,14 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models._base import TimeSteppingModel
-from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_iterations
+from contact_sim.contact_models._stages import (
+    CompiledLaw,
+    compiled_law,
+    fill_delassus,
+    fill_delassus_or_diagonal,
+    next_island_rows,
+    report_iterations,
+)
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._delassus import EVERYWHERE
 from contact_sim.solvers._jit import kernel
@@ -49,10 +56,12 @@ from contact_sim.solvers._soft_newton import (
     SoftLaw,
     fill_linearised_guess,
     minimise,
+    solve_without_delassus,
 )
 from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
 from contact_sim.step._inertia import fill_inertia_diagonal
 from contact_sim.step._moment_rows import note_softness
+from contact_sim.step._tree_newton import tree_of_rows
 
 (
     FORM, STIFFNESS, DISSIPATION, STICTION_TOLERANCE, RELAXATION_TIME, SIGMA, BETA, EXACT_WEIGHT,
@@ -107,18 +116,43 @@ class SapParameters(Parameters):
 
 
 @kernel
+def next_sap(data):
+    """Gather the next contact problem."""
+    n = next_island_rows(data)
+    if n > 0:
+        fill_delassus_or_diagonal(data, n, False, defers_delassus(data))
+    return n
+
+
+@kernel
+def defers_delassus(data):
+    """Return whether the problem is tried without G first, which only exact weights read."""
+    return vector(data, f.LAW)[EXACT_WEIGHT] == 0.0 and tree_of_rows(data)[1] > 0
+
+
+@kernel
 def solve_sap(data):
     """Solve the contact problem with compliance and dissipation."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
     soft, work = fill_rules(data, rows), newton_work_of(data, False)
     note_softness(data, soft.R, soft.v_hat)
-    if soft.form != CONE:
-        fill_linearised_guess(rows, soft, vector(data, f.ROW_START), impulse, work)
-    # Newton on the convex problem in the velocities u = G λ + u_f, with exact line search
-    iterations, residual, converged = minimise(
-        rows, soft, impulse, work, law[TOLERANCE], int(law[ITERATION_LIMIT]), COARSE
-    )
+    # Newton on the convex problem in the velocities u = G λ + u_f, first without G
+    start, tolerance = vector(data, f.ROW_START), law[TOLERANCE]
+    iterations, residual, converged = 0, np.inf, False
+    if defers_delassus(data):
+        iterations, residual, converged = solve_without_delassus(
+            rows, soft, start, impulse, work, tolerance
+        )
+        if not converged:
+            fill_delassus(data, n, False)
+    # then with exact line search
+    if not converged:
+        if soft.form != CONE:
+            fill_linearised_guess(rows, soft, start, impulse, work)
+        iterations, residual, converged = minimise(
+            rows, soft, impulse, work, tolerance, int(law[ITERATION_LIMIT]), COARSE
+        )
     report_iterations(data, impulse, iterations, residual, converged)
 
 
@@ -257,7 +291,7 @@ class Sap(TimeSteppingModel):
 
     name: ClassVar[str] = 'sap'
     parameter_class: ClassVar[type[Parameters]] = SapParameters
-    compiled: CompiledLaw = compiled_law(solve_sap)
+    compiled: CompiledLaw = compiled_law(solve_sap, next_problem=next_sap)
 
     def __init__(self, **parameters: float | str | bool) -> None:
         self.parameters: SapParameters = SapParameters(**parameters)  # type: ignore[arg-type]

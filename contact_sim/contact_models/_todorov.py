@@ -41,13 +41,21 @@ from contact_sim.contact_models._stages import (
     CompiledLaw,
     compiled_law,
     fill_delassus,
+    fill_delassus_or_diagonal,
     next_island_rows,
     report_iterations,
 )
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import Rows, friction_sweep
 from contact_sim.solvers._jit import kernel
-from contact_sim.solvers._soft_newton import minimise_linear
+from contact_sim.solvers._soft_newton import (
+    EXACT as EXACT_SEARCH,
+)
+from contact_sim.solvers._soft_newton import (
+    linear_law,
+    minimise,
+    solve_without_delassus,
+)
 from contact_sim.step._bilateral_rows import CONSTRAIN_UNDAMPED, has_bilateral, run_task
 from contact_sim.step._contact_rows import (
     contact_branches,
@@ -59,6 +67,7 @@ from contact_sim.step._contact_rows import (
 )
 from contact_sim.step._inertia import UNDAMPED, factor_undamped_inertia, solve_inertia
 from contact_sim.step._moment_rows import note_softness
+from contact_sim.step._tree_newton import tree_of_rows
 
 (
     FORM_2014, TIME_CONSTANT, DAMPING_RATIO, IMPEDANCE, _, _, _, _, IMPRATIO, ELLIPTIC, EXACT,
@@ -185,8 +194,17 @@ def next_todorov(data):
         change = matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE]
         for a in range(n):
             row_free[a] += change[row_of[a]]
-    fill_delassus(data, n, undamped)
+    fill_delassus_or_diagonal(data, n, undamped, defers_delassus(data))
     return n
+
+
+@kernel
+def defers_delassus(data):
+    """Return whether the problem is tried without G first, which only some options read."""
+    law = vector(data, f.LAW)
+    noslip = law[ELLIPTIC] != 0.0 and law[NOSLIP] > 0.0
+    reads = law[FORM_2014] != 0.0 or law[EXACT] != 0.0 or noslip
+    return not reads and tree_of_rows(data)[1] > 0
 
 
 # --- The soft constraint.
@@ -214,9 +232,18 @@ def solve_todorov(data):
     # λ = min over the cones, or over the edges of the pyramids
     elliptic = law[ELLIPTIC] != 0.0
     work = newton_work_of(data, sees_explicit_damping(data))
-    iterations, residual, converged = minimise_linear(
-        rows, v_hat, R, impulse, work, law[TOLERANCE], int(law[ITERATION_LIMIT]), not elliptic
-    )  # fmt: skip
+    soft, tolerance = linear_law(v_hat, R, not elliptic), law[TOLERANCE]
+    iterations, residual, converged = 0, np.inf, False
+    if defers_delassus(data):
+        iterations, residual, converged = solve_without_delassus(
+            rows, soft, start, impulse, work, tolerance
+        )
+        if not converged:
+            fill_delassus(data, n, sees_explicit_damping(data))
+    if not converged:
+        iterations, residual, converged = minimise(
+            rows, soft, impulse, work, tolerance, int(law[ITERATION_LIMIT]), EXACT_SEARCH
+        )
     # noslip: sweeps over the friction rows with R = 0 and the normal impulses fixed
     if elliptic:
         for _ in range(int(law[NOSLIP])):

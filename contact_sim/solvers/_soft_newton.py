@@ -43,6 +43,8 @@ CONE, PYRAMID, LAGGED, SIMILAR = range(4)  # forms of a contact
 GAP, BOUND, STICTION = range(3)  # places of the numbers of a contact in `SoftLaw.contact`
 STIFFEST = 1e6
 """H G of one row up to which Δx is accurate as a difference, see `TreeSolver` [-]."""
+TREE_STEPS = 3
+"""Newton steps that are tried before G is formed."""
 MAX_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
 EXACT, COARSE = 1e-8, 0.01
@@ -204,6 +206,52 @@ def optimality_error(rows, x, work):
 
 
 @kernel
+def solve_without_delassus(rows, law, start, impulse, work, tolerance):
+    """Iterate along the tree from the velocity `start` (n,), without G; return as `minimise`.
+
+    These are full Newton steps, tried before G is formed. Of G only the size of the diagonal is
+    read. `impulse`: out, the last iterate; |γ − x| is up to `tolerance` times the largest impulse.
+    """
+    u, gamma, defect, n = work.velocity, work.projected, work.defect, rows.g.shape[0]
+    for r in range(n):
+        u[r] = start[r]
+    fill_impulse(rows, law, u, gamma)
+    for count in range(1, TREE_STEPS + 1):
+        # (I + H G) x = γ(u) + H (u − u_f), then u = u_f + G x
+        for r in range(n):
+            defect[r] = gamma[r]
+        of_contacts, m, _ = fill_directions(rows, law, work)
+        if not is_soft(rows, work, of_contacts, m):
+            break
+        if not solve_linearised(rows, work, of_contacts, m):
+            break
+        error = largest = 0.0
+        for r in range(n):
+            impulse[r], u[r] = work.change[r], rows.g[r] + work.velocity_change[r]
+        fill_impulse(rows, law, u, gamma)
+        for r in range(n):
+            error = max(error, abs(gamma[r] - impulse[r]))
+            largest = max(largest, abs(gamma[r]))
+        if error <= tolerance * largest:
+            for r in range(n):
+                impulse[r] = gamma[r]
+            return count, error, True
+    return 0, np.inf, False
+
+
+@kernel
+def solve_linearised(rows, work, of_contacts, m):
+    """Fill x of (I + H G) x = γ + H (u − u_f) and G x, γ in `defect`; return False if singular."""
+    direction, n = work.trial, rows.g.shape[0]
+    for r in range(n):
+        direction[r] = work.velocity[r] - rows.g[r]
+    fill_stiffness(rows, work, of_contacts, m)
+    add_stiff_product(rows, work.stiffness, direction, work.defect)
+    call_with_arrays(work.tree.address, work.tree.data)
+    return work.velocity_change[0] == work.velocity_change[0]
+
+
+@kernel
 def fill_linearised_guess(rows, law, start, impulse, work):
     """Fill the solution with γ linearised about the velocity `start` (n,), if there is one."""
     # (I + H G) x = γ(start) + H (start − u_f): a better guess than the last impulses where
@@ -211,17 +259,16 @@ def fill_linearised_guess(rows, law, start, impulse, work):
     u, gamma, direction, along = work.velocity, work.defect, work.trial, work.line
     n = rows.g.shape[0]
     for r in range(n):
-        u[r], direction[r] = start[r], start[r] - rows.g[r]
+        u[r] = start[r]
     fill_impulse(rows, law, u, gamma)
     of_contacts, m, rest = fill_directions(rows, law, work)
     if uses_tree(rows, work, of_contacts, m):
-        fill_stiffness(rows, work, of_contacts, m)
-        add_stiff_product(rows, work.stiffness, direction, gamma)
-        call_with_arrays(work.tree.address, work.tree.data)
-        if work.velocity_change[0] == work.velocity_change[0]:
+        if solve_linearised(rows, work, of_contacts, m):
             for r in range(n):
                 impulse[r] = work.change[r]
         return
+    for r in range(n):
+        direction[r] = start[r] - rows.g[r]
     fill_components(work, direction, of_contacts, m, along)
     for k in range(m):
         work.step[k] += along[k] / work.softness[k]
@@ -392,9 +439,14 @@ def fill_newton_step(rows, law, work):
 @kernel
 def uses_tree(rows, work, of_contacts, m):
     """Return whether the system is smaller in joint velocities, and as accurate there."""
-    dofs, G = work.tree.dofs, rows.delassus
-    if dofs == 0 or m <= dofs or G.shape[0] < 3:
-        return False
+    dofs = work.tree.dofs
+    return m > dofs > 0 and is_soft(rows, work, of_contacts, m)
+
+
+@kernel
+def is_soft(rows, work, of_contacts, m):
+    """Return whether Δx is accurate as a difference, see `TreeSolver`."""
+    G = rows.delassus
     for k in range(m):
         r = work.row[k]
         size = G[r, r] if k >= of_contacts else G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2]

@@ -60,18 +60,27 @@ def tree_numbers(parent: Indices) -> Indices:
 def tree_solver(data, undamped, vectors):
     """Return the `TreeSolver` of the active rows, without dofs where it cannot be used.
 
-    It needs rows on one tree, and the G of `fill_delassus`, which constraints and moments change.
     `vectors`: numbers of the vectors of `cone_work` with d, Δx, G Δx and y.
     """
-    task, room = integers(data, f.TREE_TASK), vector(data, f.ROW_RESPONSE).shape[0]
-    first, dofs = common_tree(data, integers(data, f.COUNTS)[1])
+    task = integers(data, f.TREE_TASK)
+    task[FIRST], task[DOFS] = tree_of_rows(data)
+    task[UNDAMPED] = undamped
+    task[DEFECT], task[CHANGE], task[PRODUCT], task[VELOCITY] = vectors
+    return TreeSolver(task[DOFS], address_of_solver(), data)
+
+
+@kernel
+def tree_of_rows(data):
+    """Return first dof and number of dofs of the tree of the active rows, 0 dofs where not usable.
+
+    It needs rows on one tree, and the G of `fill_delassus`, which constraints and moments change.
+    """
+    n, room = integers(data, f.COUNTS)[1], vector(data, f.ROW_RESPONSE).shape[0]
+    first, dofs = common_tree(data, n)
     constraints = vector(data, f.BILATERAL_ERROR).shape[0]
     moments = vector(data, f.TORSIONAL_FRICTION).shape[0]
-    if constraints > 0 or moments > 0 or dofs * dofs > room:
-        dofs = 0
-    task[FIRST], task[DOFS], task[UNDAMPED] = first, dofs, undamped
-    task[DEFECT], task[CHANGE], task[PRODUCT], task[VELOCITY] = vectors
-    return TreeSolver(dofs, address_of_solver(), data)
+    usable = constraints == 0 and moments == 0 and dofs * dofs <= room and n >= 3
+    return first, dofs if usable else 0
 
 
 @kernel
