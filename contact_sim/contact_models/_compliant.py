@@ -41,7 +41,13 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.collision._surface import FACETED
 from contact_sim.contact_models._base import Stepper, TimeSteppingModel
-from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
+from contact_sim.contact_models._stages import (
+    CompiledLaw,
+    compiled_law,
+    fill_delassus,
+    next_island_rows,
+    report_solve,
+)
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import CONVERGED, UNSTABLE, fill_velocity
@@ -57,10 +63,13 @@ from contact_sim.solvers._springs import (
     fill_forces,
     next_deflection,
     solve_implicit_springs,
+    solve_linearised_springs,
     stiffness_ratio,
 )
 from contact_sim.step._contact_rows import spring_work_of, unbiased_rows_of
+from contact_sim.step._inertia import fill_delassus_diagonal, is_deep
 from contact_sim.step._problem import ContactProblem, ContactSolution
+from contact_sim.step._tree_newton import tree_of_rows
 from contact_sim.step._workspace import Workspace
 
 # in the order of the codes in solvers/_springs.py
@@ -122,6 +131,30 @@ class CompliantParameters(Parameters):
 
 
 @kernel
+def next_compliant(data):
+    """Gather the next contact problem."""
+    n = next_island_rows(data)
+    if n == 0:
+        return n
+    if defers_delassus(data):
+        fill_delassus_diagonal(data, n)
+    else:
+        fill_delassus(data, n, False)
+    return n
+
+
+@kernel
+def defers_delassus(data):
+    """Return whether the problem is tried with the diagonal of G alone.
+
+    That solves it where no contact slides or opens, so it is tried where the last step needed no
+    iteration.
+    """
+    likely = vector(data, f.LAW)[IMPLICIT] != 0.0 and vector(data, f.SOLVER)[1] == 0.0
+    return likely and tree_of_rows(data)[1] > 0 and not is_deep(data)
+
+
+@kernel
 def solve_compliant(data):
     """Fill the impulses of springs and dampers at the end, or at the start, of the step."""
     law, n, h = vector(data, f.LAW), integers(data, f.COUNTS)[1], vector(data, f.TIME_STEP)[0]
@@ -133,13 +166,19 @@ def solve_compliant(data):
     springs = Springs(
         int(law[NORMAL_LAW]), int(law[FRICTION_LAW]), material, h, h if implicit else 0.0
     )
-    work = spring_work_of(data)
+    work, solved, limits = spring_work_of(data), False, (law[TOLERANCE], int(law[ITERATION_LIMIT]))
+    if defers_delassus(data):
+        error, solved = solve_linearised_springs(
+            rows, springs, start, gaps, memory, impulse, work, limits[0]
+        )
+        outcome = CONVERGED, 0, error
+        if not solved:
+            fill_delassus(data, n, False)
     # Newton on λ = h f(u_f + G λ) at the end of the step, or λ = h f(u⁻) at its start, where
     # springs explode if h ω > 2, ω² = λ_max of k G
-    if implicit:
-        limits = law[TOLERANCE], int(law[ITERATION_LIMIT])
+    if implicit and not solved:
         outcome = solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, limits)
-    else:
+    elif not implicit:
         fill_forces(rows, springs, start, gaps, memory, work, False)
         assign(impulse, work.force)
         s = law[SMALL_MOTIONS:]
@@ -148,7 +187,8 @@ def solve_compliant(data):
         outcome = (UNSTABLE if ratio > 2.0 else CONVERGED), 1, 0.0
     # u⁺ = G λ + u_f moves the anchors: ż = u_t while they hold, k_t |z| = μ f_n once they slide
     if springs.friction_law == ANCHORED:
-        fill_velocity(rows, impulse, work.velocity)
+        if not solved:
+            fill_velocity(rows, impulse, work.velocity)
         next_deflection(
             work.velocity, rows.friction, impulse, h, material[TANGENTIAL_STIFFNESS], memory,
             matrix(data, f.ROW_MEMORY_NEXT)[:nc],
@@ -165,7 +205,7 @@ class Compliant(TimeSteppingModel):
 
     name: ClassVar[str] = 'compliant'
     parameter_class: ClassVar[type[Parameters]] = CompliantParameters
-    compiled: CompiledLaw = compiled_law(solve_compliant)
+    compiled: CompiledLaw = compiled_law(solve_compliant, next_problem=next_compliant)
     freezes_rolling = True  # Newton on springs does not bear the compliance that turns it
 
     def __init__(self, **parameters: float | str) -> None:

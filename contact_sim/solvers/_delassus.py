@@ -256,12 +256,45 @@ def delassus(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
         Y: scratch, shape (nv, n).
         G: out [1/kg], shape (n, n).
     """
+    # Yᵀ D⁻¹ Y: the trunk fills G, the limbs add to it
+    trunk = fill_branch_columns(jacobian_transposed, L, tree, row_of, row_leaf, n, Y)
+    if trunk:
+        scale_trunk(L, n, Y)
+        fill_trunk_products(n, Y, G)
+    else:
+        for a in range(n):
+            for b in range(n):
+                G[a, b] = 0.0
+    add_limb_products(L, tree, row_leaf, trunk, n, Y, G)
+
+
+@kernel
+def delassus_diagonal(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
+    """Fill the diagonal of G, with the arguments of `delassus`."""
+    trunk = fill_branch_columns(jacobian_transposed, L, tree, row_of, row_leaf, n, Y)
+    parent = tree[0]
+    for a in range(n):
+        G[a, a] = 0.0
+    for k in range(trunk):
+        inverse = L[k, k]
+        for a in range(n):
+            G[a, a] += inverse * Y[k, a] * Y[k, a]
+    for a in range(n):
+        everywhere = row_leaf[a] == EVERYWHERE
+        k = L.shape[0] - 1 if everywhere else row_leaf[a]
+        while k >= trunk:
+            G[a, a] += L[k, k] * Y[k, a] * Y[k, a]
+            k = k - 1 if everywhere else parent[k]
+
+
+@kernel
+def fill_branch_columns(jacobian_transposed, L, tree, row_of, row_leaf, n, Y):
+    """Fill Y = L⁻ᵀ Jᵀ on the branches, three columns of one branch at a time; return the trunk."""
     parent, rooted, a = tree[0], tree[2], 0
     # the trunk counts if a row is on its tree, whose dofs are the first `rooted`
     while a < n and row_leaf[a] != EVERYWHERE and not 0 <= row_leaf[a] < rooted:
         a += 1
     trunk, a = trunk_of(tree) if a < n else 0, 0
-    # columns of Y = L⁻ᵀ Jᵀ, those of one branch three at a time
     while a < n:
         three = three_share_a_branch(tree, row_leaf, a, n)
         leaf = row_leaf[a + 2] if three else row_leaf[a]
@@ -276,15 +309,7 @@ def delassus(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
             for k in range(trunk - own):
                 Y[k, b] = 0.0
         a += 3 if three else 1
-    # Yᵀ D⁻¹ Y: the trunk fills G, the limbs add to it
-    if trunk:
-        scale_trunk(L, n, Y)
-        fill_trunk_products(n, Y, G)
-    else:
-        for a in range(n):
-            for b in range(n):
-                G[a, b] = 0.0
-    add_limb_products(L, tree, row_leaf, trunk, n, Y, G)
+    return trunk
 
 
 @kernel

@@ -387,12 +387,7 @@ def descend(rows, springs, gaps, memory, work, lagged, limits):
         # residual λ − h f(u_f + G λ): acceptance
         fill_velocity(rows, trial, u)
         fill_forces(rows, springs, u, gaps, memory, work, lagged)
-        total = largest = 0.0
-        for r in range(n):
-            difference = trial[r] - force[r]
-            total += difference * difference
-            largest = max(largest, max(abs(trial[r]), abs(force[r])))
-        error = np.sqrt(total)
+        error, largest = distance(trial, force, n)
         if not np.isfinite(error):
             return NONFINITE, count, error
         if error <= tolerance * max(largest, MIN_SCALE):
@@ -412,6 +407,44 @@ def descend(rows, springs, gaps, memory, work, lagged, limits):
         for r in range(n):
             trial[r] = x[r] + step[r]
     return MAX_ITERATIONS, max_iterations, best
+
+
+@kernel
+def solve_linearised_springs(rows, springs, start, gaps, memory, impulse, work, tolerance):
+    """Fill λ with forces linearised at `start`, along the tree; return (|λ − h f|, if solved).
+
+    It is the first iterate of `solve_implicit_springs`, and needs the diagonal of G alone. Where
+    it solves λ = h f(u), `velocity` of the scratch is u.
+    """
+    u, force, step, n = work.velocity, work.force, work.step, rows.g.shape[0]
+    fill_forces(rows, springs, start, gaps, memory, work, False)
+    if not fill_stiffness(rows.delassus, rows.friction.shape[0], work):
+        return np.inf, False
+    # (I − S G) λ = h f(u⁻) + S (u_f − u⁻), u = u_f + G λ
+    for r in range(n):
+        u[r] = rows.g[r] - start[r]
+    for r in range(n):
+        step[r] = force[r] + slope_times(work.slope, u, rows.friction.shape[0], r)
+    call_with_arrays(work.tree.address, work.tree.data)
+    if work.line[0] != work.line[0]:
+        return np.inf, False
+    for r in range(n):
+        u[r] = rows.g[r] + work.line[r]
+    # residual λ − h f(u): acceptance
+    fill_forces(rows, springs, u, gaps, memory, work, False)
+    error, largest = distance(work.right, force, n)
+    assign(impulse, force)
+    return error, error <= tolerance * max(largest, MIN_SCALE)
+
+
+@kernel
+def distance(x, y, n):
+    """Return |x − y| of the first n numbers, and the largest size of any."""
+    total = largest = 0.0
+    for r in range(n):
+        total += (x[r] - y[r]) ** 2
+        largest = max(largest, max(abs(x[r]), abs(y[r])))
+    return np.sqrt(total), largest
 
 
 @kernel

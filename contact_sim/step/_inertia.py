@@ -23,7 +23,7 @@ from contact_sim.dynamics._articulated import (
 )
 from contact_sim.dynamics._forces import add_joint_springs, add_spring_forces, implicit_inertia
 from contact_sim.dynamics._rigid_body import kinetic_energy, mass_matrix
-from contact_sim.solvers._delassus import delassus, factorise, solve
+from contact_sim.solvers._delassus import delassus, delassus_diagonal, factorise, solve
 from contact_sim.solvers._jit import kernel, numbers_at
 from contact_sim.step._contact_rows import tree_of
 
@@ -302,6 +302,16 @@ def row_products_deep(data):
         (integers(data, f.ROW_OF), row_leaf, n), matrix(data, f.ARTICULATED_FORCE), Y,
     )  # fmt: skip
     products(motion[0], row_leaf, n, Y, square(data, f.DELASSUS, n))
+
+
+@kernel
+def fill_delassus_diagonal(data, n):
+    """Fill the diagonal of G = J M̂⁻¹ Jᵀ of the `n` problem rows, of a formed M̂."""
+    delassus_diagonal(
+        matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.FACTOR), tree_of(data),
+        integers(data, f.ROW_OF), integers(data, f.ROW_LEAF), n, row_response(data, n),
+        square(data, f.DELASSUS, n),
+    )  # fmt: skip
 
 
 @kernel
