@@ -163,7 +163,7 @@ def test_the_original_approximation_equals_drake(name, weight, tolerance):
 
 @pytest.mark.parametrize('approximation', ['lagged', 'similar', 'sap'])
 @pytest.mark.parametrize('weight', ['mass_diagonal', 'delassus'])
-def test_the_explicit_problem_gives_the_same_bits(weight, approximation):
+def test_the_explicit_problem_has_the_same_solution(weight, approximation):
     model = Sap(approximation=approximation, weight=weight)
     sim = Simulator(load_robot('go1'), model)
     q = sim.q.copy()
@@ -174,7 +174,10 @@ def test_the_explicit_problem_gives_the_same_bits(weight, approximation):
         report = sim.step(np.zeros(12))
         rows = report.active_rows
         solution = model.solve(report.problem, guess[rows])
-        assert solution.impulse.tobytes() == report.record.impulse[rows].tobytes()
+        impulse = report.record.impulse[rows]
+        if weight == 'delassus':  # a step solves it with G in any case
+            assert solution.impulse.tobytes() == impulse.tobytes()
+        assert solution.impulse == pytest.approx(impulse, abs=1e-9 * abs(impulse).max())
 
 
 @pytest.mark.parametrize('approximation', ['lagged', 'similar', 'sap'])

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 
 import contact_sim
+from contact_sim import Compliant, Sap, Todorov
 from contact_sim.step._tree_newton import DOFS, tree_numbers
 
+LAWS = [
+    Todorov(), Todorov(cone='elliptic'), Sap(), Sap(approximation='similar'),
+    Sap(approximation='sap'), Compliant(),
+]  # fmt: skip
 
-@pytest.mark.parametrize('model', ['todorov', 'sap', 'compliant'])
+
+@pytest.mark.parametrize('model', LAWS, ids=repr)
 @pytest.mark.parametrize('moving', [False, True])
 def test_a_step_in_joint_velocities_is_that_in_rows(model, moving):
     robot, used = contact_sim.load_robot('go1'), 0
@@ -25,6 +31,24 @@ def test_a_step_in_joint_velocities_is_that_in_rows(model, moving):
         impulse = expected.record.impulse
         assert found.record.impulse == pytest.approx(impulse, abs=1e-8 * abs(impulse).max())
     assert used > 30
+
+
+@pytest.mark.parametrize('model', LAWS, ids=repr)
+def test_a_robot_that_stands_needs_no_delassus_matrix(model):
+    robot = contact_sim.load_robot('go1')
+    sim, stand = contact_sim.Simulator(robot, model), robot.reference_configuration()
+    (kp, kd), pose = robot.default_gains, robot.joint_positions(stand)
+    unformed = 0
+    for step in range(1800):
+        if step == 1500:  # it has settled
+            unformed = 0
+        sim._workspace.delassus[:] = np.nan  # a step that reads it is not finite
+        q, v = robot.joint_positions(sim.q), robot.joint_velocities(sim.v)
+        report = sim.step(kp * (pose - q) - kd * v)
+        unformed += bool(np.isnan(sim._workspace.delassus[1]))  # G_01
+    assert unformed == 300
+    assert report.solver.converged
+    assert report.contacts.force.sum(axis=0)[2] == pytest.approx(9.81 * robot.total_mass, rel=1e-2)
 
 
 def test_trees_are_known_by_their_first_and_last_dofs():
