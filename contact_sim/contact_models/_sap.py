@@ -139,10 +139,11 @@ def solve_sap(data):
     note_softness(data, soft.R, soft.v_hat)
     # Newton on the convex problem in the velocities u = G λ + u_f, first without G
     start, tolerance = vector(data, f.ROW_START), law[TOLERANCE]
+    limit = int(law[ITERATION_LIMIT])
     iterations, residual, converged = 0, np.inf, False
     if defers_delassus(data):
         iterations, residual, converged = solve_without_delassus(
-            rows, soft, start, impulse, work, tolerance
+            rows, soft, start, impulse, work, tolerance, limit
         )
         if not converged:
             fill_delassus(data, n, False)
@@ -151,7 +152,7 @@ def solve_sap(data):
         if soft.form != CONE:
             fill_linearised_guess(rows, soft, start, impulse, work)
         iterations, residual, converged = minimise(
-            rows, soft, impulse, work, tolerance, int(law[ITERATION_LIMIT]), COARSE
+            rows, soft, impulse, work, tolerance, limit, COARSE
         )
     report_iterations(data, impulse, iterations, residual, converged)
 

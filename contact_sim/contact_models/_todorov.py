@@ -233,16 +233,17 @@ def solve_todorov(data):
     elliptic = law[ELLIPTIC] != 0.0
     work = newton_work_of(data, sees_explicit_damping(data))
     soft, tolerance = linear_law(v_hat, R, not elliptic), law[TOLERANCE]
+    limit = int(law[ITERATION_LIMIT])
     iterations, residual, converged = 0, np.inf, False
     if defers_delassus(data):
         iterations, residual, converged = solve_without_delassus(
-            rows, soft, start, impulse, work, tolerance
+            rows, soft, start, impulse, work, tolerance, limit
         )
         if not converged:
             fill_delassus(data, n, sees_explicit_damping(data))
     if not converged:
         iterations, residual, converged = minimise(
-            rows, soft, impulse, work, tolerance, int(law[ITERATION_LIMIT]), EXACT_SEARCH
+            rows, soft, impulse, work, tolerance, limit, EXACT_SEARCH
         )
     # noslip: sweeps over the friction rows with R = 0 and the normal impulses fixed
     if elliptic:

@@ -57,6 +57,16 @@ def largest_size(x, n):
 
 
 @kernel
+def distance(x, y, n):
+    """Return |x − y| of the first n numbers, and the largest size of any."""
+    total = largest = 0.0
+    for r in range(n):
+        total += (x[r] - y[r]) ** 2
+        largest = max(largest, max(abs(x[r]), abs(y[r])))
+    return np.sqrt(total), largest
+
+
+@kernel
 def bring_pivot(A, b, k, first, m):
     """Swap the largest entry of column k into row k, from column `first` on; False if zero."""
     pivot = k

@@ -16,9 +16,10 @@ of Δx along these are unknown, the rest of Δx is that of γ − x, and the sys
 
     (diag(1/h) + Eᵀ G E) Eᵀ Δx = diag(1/h) Eᵀ (γ − x) − Eᵀ G (I − E Eᵀ) (γ − x)
 
-is symmetric and positive definite. Where all rows are on one tree of joints, and are more than its
-dofs, the same step is found in joint velocities (step/_tree_newton.py). The forms of a contact,
-each with its γ, its wᵀ H w and its directions e_k, come after the solver:
+is symmetric and positive definite. Where all rows are on one tree of joints, the same step can be
+found in joint velocities (step/_tree_newton.py), without G: full steps are tried so before G is
+formed (`solve_without_delassus`), and steps of more unknowns than dofs are taken so. The forms of
+a contact, each with its γ, its wᵀ H w and its directions e_k, come after the solver:
 
     CONE, PYRAMID      γ = P(R⁻¹ (v̂ − u))
     LAGGED, SIMILAR    springs with regularised friction
@@ -35,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contact_sim.solvers._cone_problem import fill_velocity_symmetric
-from contact_sim.solvers._dense import eliminate, fill_product, solve_symmetric
+from contact_sim.solvers._dense import distance, eliminate, fill_product, solve_symmetric
 from contact_sim.solvers._jit import call_with_arrays, kernel
 
 MIN_STIFFNESS = 1e-30  # h tr(G_ii) up to which a direction counts as without stiffness [-]
@@ -206,7 +207,7 @@ def optimality_error(rows, x, work):
 
 
 @kernel
-def solve_without_delassus(rows, law, start, impulse, work, tolerance):
+def solve_without_delassus(rows, law, start, impulse, work, tolerance, max_iterations):
     """Iterate along the tree from the velocity `start` (n,), without G; return as `minimise`.
 
     These are full Newton steps, tried before G is formed. Of G only the size of the diagonal is
@@ -216,7 +217,7 @@ def solve_without_delassus(rows, law, start, impulse, work, tolerance):
     for r in range(n):
         u[r] = start[r]
     fill_impulse(rows, law, u, gamma)
-    for count in range(1, TREE_STEPS + 1):
+    for count in range(1, min(TREE_STEPS, max_iterations) + 1):
         # (I + H G) x = γ(u) + H (u − u_f), then u = u_f + G x
         for r in range(n):
             defect[r] = gamma[r]
@@ -225,13 +226,15 @@ def solve_without_delassus(rows, law, start, impulse, work, tolerance):
             break
         if not solve_linearised(rows, work, of_contacts, m):
             break
-        error = largest = 0.0
         for r in range(n):
-            impulse[r], u[r] = work.change[r], rows.g[r] + work.velocity_change[r]
+            u[r] = rows.g[r] + work.velocity_change[r]
         fill_impulse(rows, law, u, gamma)
+        # acceptance
+        error, largest = distance(work.change, gamma, n)
+        if not np.isfinite(error):
+            break
         for r in range(n):
-            error = max(error, abs(gamma[r] - impulse[r]))
-            largest = max(largest, abs(gamma[r]))
+            impulse[r] = work.change[r]
         if error <= tolerance * largest:
             for r in range(n):
                 impulse[r] = gamma[r]

@@ -16,7 +16,7 @@ from contact_sim.solvers._cone_problem import (
     NONFINITE,
     fill_velocity,
 )
-from contact_sim.solvers._dense import assign, eliminate, fill_product
+from contact_sim.solvers._dense import assign, distance, eliminate, fill_product
 from contact_sim.solvers._jit import call_with_arrays, kernel
 from contact_sim.solvers._soft_newton import STIFFEST
 
@@ -435,16 +435,6 @@ def solve_linearised_springs(rows, springs, start, gaps, memory, impulse, work, 
     error, largest = distance(work.right, force, n)
     assign(impulse, force)
     return error, error <= tolerance * max(largest, MIN_SCALE)
-
-
-@kernel
-def distance(x, y, n):
-    """Return |x − y| of the first n numbers, and the largest size of any."""
-    total = largest = 0.0
-    for r in range(n):
-        total += (x[r] - y[r]) ** 2
-        largest = max(largest, max(abs(x[r]), abs(y[r])))
-    return np.sqrt(total), largest
 
 
 @kernel
