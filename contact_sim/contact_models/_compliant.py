@@ -16,7 +16,7 @@ Friction −μ(s) f_n û with s = |u_t|, regularised below v_s:
 
 `anchored` is true stiction (E9): a spring and damper to an anchor that is set at touch-down, where
 z = 0, rolls along with the contact point, and is dragged so that k_t |z| = μ f_n once the force is
-cut. The deflection z is the model's memory of the contact.
+cut. The deflection z is the model's memory of the contact, and whether the step was linear.
 
 `implicit` evaluates the force at the end of the step, x⁺ = −(φ + h u_n⁺), by Newton on
 λ = h f(u_f + G λ): stable at any stiffness. `explicit` evaluates it at the start: the textbook
@@ -76,6 +76,8 @@ from contact_sim.step._workspace import Workspace
 NORMAL_LAWS = ('linear', 'kelvin_voigt', 'unclamped', 'hunt_crossley')
 FRICTION_LAWS = ('piecewise', 'tanh', 'stribeck', 'anchored')
 (NORMAL_LAW, FRICTION_LAW, IMPLICIT, TOLERANCE, ITERATION_LIMIT, MATERIAL) = range(6)
+WAS_LINEAR = 3
+"""Slot of the memory: 1 where the step was solved without iteration."""
 SMALL_MOTIONS = 14
 """Places in the numbers of the law: parameters, the material and `LinearSprings`."""
 
@@ -147,11 +149,14 @@ def next_compliant(data):
 def defers_delassus(data):
     """Return whether the problem is tried with the diagonal of G alone.
 
-    That solves it where no contact slides or opens, so it is tried where the last step needed no
-    iteration.
+    That solves it where it is linear, so it is tried where the last step was, as the contacts
+    remember.
     """
-    likely = vector(data, f.LAW)[IMPLICIT] != 0.0 and vector(data, f.SOLVER)[1] == 0.0
-    return likely and tree_of_rows(data)[1] > 0 and not is_deep(data)
+    law, memory = vector(data, f.LAW), matrix(data, f.ROW_MEMORY)
+    linear = law[IMPLICIT] != 0.0 and law[FRICTION_LAW] == ANCHORED and not is_deep(data)
+    for i in range(integers(data, f.COUNTS)[0]):
+        linear &= memory[i, WAS_LINEAR] != 0.0
+    return linear and tree_of_rows(data)[1] > 0
 
 
 @kernel
@@ -193,6 +198,8 @@ def solve_compliant(data):
             work.velocity, rows.friction, impulse, h, material[TANGENTIAL_STIFFNESS], memory,
             matrix(data, f.ROW_MEMORY_NEXT)[:nc],
         )  # fmt: skip
+        for i in range(nc):
+            matrix(data, f.ROW_MEMORY_NEXT)[i, WAS_LINEAR] = 1.0 if outcome[1] == 0 else 0.0
     report_solve(data, outcome)
 
 

@@ -92,7 +92,7 @@ def test_rolling_carries_the_anchor_along():
     for _ in range(1000):
         report = sim.step(NO_EFFORT)
     assert sim.q[0] == pytest.approx(0.5, rel=1e-3)
-    assert np.abs(report.record.memory).max() <= 1e-6  # the anchor went 0.5 m
+    assert np.abs(report.record.memory[:, :3]).max() <= 1e-6  # the anchor went 0.5 m
 
 
 @pytest.mark.parametrize('name', ['go1', 'solo12'])
