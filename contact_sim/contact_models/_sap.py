@@ -34,11 +34,10 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.contact_models._soft_contact import begin_delassus, solve_soft_contact
 from contact_sim.contact_models._stages import (
     CompiledLaw,
     compiled_law,
-    fill_delassus,
-    fill_delassus_or_diagonal,
     next_island_rows,
     report_iterations,
 )
@@ -54,11 +53,8 @@ from contact_sim.solvers._soft_newton import (
     SIMILAR,
     STICTION,
     SoftLaw,
-    fill_linearised_guess,
-    minimise,
-    solve_without_delassus,
 )
-from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
+from contact_sim.step._contact_rows import unbiased_rows_of
 from contact_sim.step._inertia import fill_inertia_diagonal
 from contact_sim.step._moment_rows import note_softness
 from contact_sim.step._tree_newton import tree_of_rows
@@ -120,7 +116,7 @@ def next_sap(data):
     """Gather the next contact problem."""
     n = next_island_rows(data)
     if n > 0:
-        fill_delassus_or_diagonal(data, n, False, defers_delassus(data))
+        begin_delassus(data, n, False, defers_delassus(data))
     return n
 
 
@@ -135,25 +131,13 @@ def solve_sap(data):
     """Solve the contact problem with compliance and dissipation."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
-    soft, work = fill_rules(data, rows), newton_work_of(data, False)
+    soft = fill_rules(data, rows)
     note_softness(data, soft.R, soft.v_hat)
-    # Newton on the convex problem in the velocities u = G λ + u_f, first without G
-    start, tolerance = vector(data, f.ROW_START), law[TOLERANCE]
-    limit = int(law[ITERATION_LIMIT])
-    iterations, residual, converged = 0, np.inf, False
-    if defers_delassus(data):
-        iterations, residual, converged = solve_without_delassus(
-            rows, soft, start, impulse, work, tolerance, limit
-        )
-        if not converged:
-            fill_delassus(data, n, False)
-    # then with exact line search
-    if not converged:
-        if soft.form != CONE:
-            fill_linearised_guess(rows, soft, start, impulse, work)
-        iterations, residual, converged = minimise(
-            rows, soft, impulse, work, tolerance, limit, COARSE
-        )
+    # Newton on the convex problem in the velocities u = G λ + u_f, with exact line search
+    limits = law[TOLERANCE], int(law[ITERATION_LIMIT]), COARSE
+    iterations, residual, converged = solve_soft_contact(
+        data, rows, soft, (False, defers_delassus(data)), limits
+    )
     report_iterations(data, impulse, iterations, residual, converged)
 
 

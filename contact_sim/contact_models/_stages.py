@@ -30,7 +30,6 @@ from contact_sim.arrays._views import (
     frames,
     integers,
     matrix,
-    square,
     stage_on_demand,
     vector,
 )
@@ -491,17 +490,6 @@ def next_problem(data):
     if n > 0:
         fill_delassus(data, n, False)
     return n
-
-
-@kernel
-def fill_delassus_or_diagonal(data, n, undamped, defers):
-    """Fill G of the `n` problem rows, or only reference values of its diagonal if it `defers`."""
-    if not defers:
-        fill_delassus(data, n, undamped)
-        return
-    G, weight = square(data, f.DELASSUS, n), vector(data, f.ROW_WEIGHT)
-    for r in range(n):
-        G[r, r] = weight[r]
 
 
 @kernel

@@ -37,31 +37,23 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.contact_models._soft_contact import begin_delassus, solve_soft_contact
 from contact_sim.contact_models._stages import (
     CompiledLaw,
     compiled_law,
-    fill_delassus,
-    fill_delassus_or_diagonal,
     next_island_rows,
     report_iterations,
 )
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import Rows, friction_sweep
 from contact_sim.solvers._jit import kernel
-from contact_sim.solvers._soft_newton import (
-    EXACT as EXACT_SEARCH,
-)
-from contact_sim.solvers._soft_newton import (
-    linear_law,
-    minimise,
-    solve_without_delassus,
-)
+from contact_sim.solvers._soft_newton import EXACT as EXACT_SEARCH
+from contact_sim.solvers._soft_newton import linear_law
 from contact_sim.step._bilateral_rows import CONSTRAIN_UNDAMPED, has_bilateral, run_task
 from contact_sim.step._contact_rows import (
     contact_branches,
     first_moment,
     interval_branches,
-    newton_work_of,
     row_velocities,
     unbiased_rows_of,
 )
@@ -194,7 +186,7 @@ def next_todorov(data):
         change = matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE]
         for a in range(n):
             row_free[a] += change[row_of[a]]
-    fill_delassus_or_diagonal(data, n, undamped, defers_delassus(data))
+    begin_delassus(data, n, undamped, defers_delassus(data))
     return n
 
 
@@ -230,21 +222,11 @@ def solve_todorov(data):
         fill_moment_compliance(data, rows, R)
     note_softness(data, R, v_hat)
     # λ = min over the cones, or over the edges of the pyramids
-    elliptic = law[ELLIPTIC] != 0.0
-    work = newton_work_of(data, sees_explicit_damping(data))
-    soft, tolerance = linear_law(v_hat, R, not elliptic), law[TOLERANCE]
-    limit = int(law[ITERATION_LIMIT])
-    iterations, residual, converged = 0, np.inf, False
-    if defers_delassus(data):
-        iterations, residual, converged = solve_without_delassus(
-            rows, soft, start, impulse, work, tolerance, limit
-        )
-        if not converged:
-            fill_delassus(data, n, sees_explicit_damping(data))
-    if not converged:
-        iterations, residual, converged = minimise(
-            rows, soft, impulse, work, tolerance, limit, EXACT_SEARCH
-        )
+    elliptic, given = law[ELLIPTIC] != 0.0, (sees_explicit_damping(data), defers_delassus(data))
+    limits = law[TOLERANCE], int(law[ITERATION_LIMIT]), EXACT_SEARCH
+    iterations, residual, converged = solve_soft_contact(
+        data, rows, linear_law(v_hat, R, not elliptic), given, limits
+    )
     # noslip: sweeps over the friction rows with R = 0 and the normal impulses fixed
     if elliptic:
         for _ in range(int(law[NOSLIP])):

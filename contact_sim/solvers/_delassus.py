@@ -273,13 +273,12 @@ def delassus_diagonal(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
     """Fill the diagonal of G, with the arguments of `delassus`."""
     trunk = fill_branch_columns(jacobian_transposed, L, tree, row_of, row_leaf, n, Y)
     parent = tree[0]
+    if trunk:
+        scale_trunk(L, n, Y)
     for a in range(n):
         G[a, a] = 0.0
-    for k in range(trunk):
-        inverse = L[k, k]
-        for a in range(n):
-            G[a, a] += inverse * Y[k, a] * Y[k, a]
-    for a in range(n):
+        for k in range(trunk):
+            G[a, a] += Y[k, a] * Y[k, a]
         everywhere = row_leaf[a] == EVERYWHERE
         k = L.shape[0] - 1 if everywhere else row_leaf[a]
         while k >= trunk:
@@ -289,7 +288,7 @@ def delassus_diagonal(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
 
 @kernel
 def fill_branch_columns(jacobian_transposed, L, tree, row_of, row_leaf, n, Y):
-    """Fill Y = L⁻ᵀ Jᵀ on the branches, three columns of one branch at a time; return the trunk."""
+    """Fill the limbs of Y = L⁻ᵀ Jᵀ, three columns of one branch at a time; return the trunk."""
     parent, rooted, a = tree[0], tree[2], 0
     # the trunk counts if a row is on its tree, whose dofs are the first `rooted`
     while a < n and row_leaf[a] != EVERYWHERE and not 0 <= row_leaf[a] < rooted:

@@ -211,7 +211,7 @@ def solve_without_delassus(rows, law, start, impulse, work, tolerance, max_itera
     """Iterate along the tree from the velocity `start` (n,), without G; return as `minimise`.
 
     These are full Newton steps, tried before G is formed. Of G only the size of the diagonal is
-    read. `impulse`: out, the last iterate; |γ − x| is up to `tolerance` times the largest impulse.
+    read. `impulse`: out, where solved; |γ − x| is up to `tolerance` times the largest impulse.
     """
     u, gamma, defect, n = work.velocity, work.projected, work.defect, rows.g.shape[0]
     for r in range(n):
@@ -233,8 +233,6 @@ def solve_without_delassus(rows, law, start, impulse, work, tolerance, max_itera
         error, largest = distance(work.change, gamma, n)
         if not np.isfinite(error):
             break
-        for r in range(n):
-            impulse[r] = work.change[r]
         if error <= tolerance * largest:
             for r in range(n):
                 impulse[r] = gamma[r]

@@ -10,6 +10,7 @@ from contact_sim import load_robot
 from contact_sim.solvers._delassus import (
     EVERYWHERE,
     delassus,
+    delassus_diagonal,
     factorise,
     limbs_of,
     solve,
@@ -171,6 +172,13 @@ def test_delassus_matrix_equals_numpy(data):
     bound = 1e3 * nv * EPS * np.linalg.cond(M) * np.abs(exact).max(initial=0.0)
     assert np.allclose(G, exact, rtol=0, atol=bound + 1e-300)
     assert np.array_equal(G, G.T)
+    # the diagonal alone
+    Y[:], diagonal, row_leaf = np.nan, np.full((n, n), np.nan), np.array([*leaves, 7], np.int64)
+    delassus_diagonal(
+        columns, factor, (parent, *limbs_of(parent)), row_of, row_leaf, n, Y, diagonal
+    )
+    assert np.allclose(np.diag(diagonal), np.diag(exact), rtol=0, atol=bound + 1e-300)
+    assert np.isnan(diagonal[~np.eye(n, dtype=bool)]).all()
 
 
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo8', 'quadruped'])
