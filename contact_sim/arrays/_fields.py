@@ -178,7 +178,8 @@ class Sizes:
             'articulated': (2 * deep, FACTOR_NUMBERS), 'articulated_force': (deep, 6),
             'articulated_body': (bodies if deep else 0, BODY_NUMBERS),
             # active rows of the contact problem
-            'delassus': (rows * rows,), 'row_response': (nv * rows,), 'g': (rows,),
+            'delassus': (rows * rows,), 'row_response': (nv * max(rows, 0 if deep else nv),),
+            'g': (rows,),
             'row_free': (rows,), 'row_start': (rows,), 'row_friction': (nc,), 'row_gap': (nc,),
             'row_impulse': (rows,), 'row_lower': (ns,), 'row_upper': (ns,),
             'row_interval_gap': (ns,), 'row_weight': (rows,), 'row_memory': (nc, MEMORY_NUMBERS),

@@ -41,6 +41,7 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.collision._surface import FACETED
 from contact_sim.contact_models._base import Stepper, TimeSteppingModel
+from contact_sim.contact_models._soft_contact import has_short_tree
 from contact_sim.contact_models._stages import (
     CompiledLaw,
     compiled_law,
@@ -67,9 +68,8 @@ from contact_sim.solvers._springs import (
     stiffness_ratio,
 )
 from contact_sim.step._contact_rows import spring_work_of, unbiased_rows_of
-from contact_sim.step._inertia import fill_delassus_diagonal, is_deep
+from contact_sim.step._inertia import fill_delassus_diagonal
 from contact_sim.step._problem import ContactProblem, ContactSolution
-from contact_sim.step._tree_newton import tree_of_rows
 from contact_sim.step._workspace import Workspace
 
 # in the order of the codes in solvers/_springs.py
@@ -153,10 +153,10 @@ def defers_delassus(data):
     remember.
     """
     law, memory = vector(data, f.LAW), matrix(data, f.ROW_MEMORY)
-    linear = law[IMPLICIT] != 0.0 and law[FRICTION_LAW] == ANCHORED and not is_deep(data)
+    linear = law[IMPLICIT] != 0.0 and law[FRICTION_LAW] == ANCHORED
     for i in range(integers(data, f.COUNTS)[0]):
         linear &= memory[i, WAS_LINEAR] != 0.0
-    return linear and tree_of_rows(data)[1] > 0
+    return linear and has_short_tree(data)
 
 
 @kernel

@@ -34,7 +34,11 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models._base import TimeSteppingModel
-from contact_sim.contact_models._soft_contact import begin_delassus, solve_soft_contact
+from contact_sim.contact_models._soft_contact import (
+    begin_delassus,
+    has_short_tree,
+    solve_soft_contact,
+)
 from contact_sim.contact_models._stages import (
     CompiledLaw,
     compiled_law,
@@ -57,7 +61,6 @@ from contact_sim.solvers._soft_newton import (
 from contact_sim.step._contact_rows import unbiased_rows_of
 from contact_sim.step._inertia import fill_inertia_diagonal
 from contact_sim.step._moment_rows import note_softness
-from contact_sim.step._tree_newton import tree_of_rows
 
 (
     FORM, STIFFNESS, DISSIPATION, STICTION_TOLERANCE, RELAXATION_TIME, SIGMA, BETA, EXACT_WEIGHT,
@@ -123,7 +126,7 @@ def next_sap(data):
 @kernel
 def defers_delassus(data):
     """Return whether the problem is tried without G first, which only exact weights read."""
-    return vector(data, f.LAW)[EXACT_WEIGHT] == 0.0 and tree_of_rows(data)[1] > 0
+    return vector(data, f.LAW)[EXACT_WEIGHT] == 0.0 and has_short_tree(data)
 
 
 @kernel

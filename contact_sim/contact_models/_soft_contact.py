@@ -19,6 +19,14 @@ from contact_sim.solvers._soft_newton import (
     solve_without_delassus,
 )
 from contact_sim.step._contact_rows import newton_work_of
+from contact_sim.step._inertia import is_deep
+from contact_sim.step._tree_newton import tree_of_rows
+
+
+@kernel
+def has_short_tree(data):
+    """Return whether all rows are on one tree, along which a step is cheaper than G."""
+    return not is_deep(data) and tree_of_rows(data)[1] > 0
 
 
 @kernel

@@ -37,7 +37,11 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models._base import TimeSteppingModel
-from contact_sim.contact_models._soft_contact import begin_delassus, solve_soft_contact
+from contact_sim.contact_models._soft_contact import (
+    begin_delassus,
+    has_short_tree,
+    solve_soft_contact,
+)
 from contact_sim.contact_models._stages import (
     CompiledLaw,
     compiled_law,
@@ -59,7 +63,6 @@ from contact_sim.step._contact_rows import (
 )
 from contact_sim.step._inertia import UNDAMPED, factor_undamped_inertia, solve_inertia
 from contact_sim.step._moment_rows import note_softness
-from contact_sim.step._tree_newton import tree_of_rows
 
 (
     FORM_2014, TIME_CONSTANT, DAMPING_RATIO, IMPEDANCE, _, _, _, _, IMPRATIO, ELLIPTIC, EXACT,
@@ -196,7 +199,7 @@ def defers_delassus(data):
     law = vector(data, f.LAW)
     noslip = law[ELLIPTIC] != 0.0 and law[NOSLIP] > 0.0
     reads = law[FORM_2014] != 0.0 or law[EXACT] != 0.0 or noslip
-    return not reads and tree_of_rows(data)[1] > 0
+    return not reads and has_short_tree(data)
 
 
 # --- The soft constraint.

@@ -44,8 +44,9 @@ CONE, PYRAMID, LAGGED, SIMILAR = range(4)  # forms of a contact
 GAP, BOUND, STICTION = range(3)  # places of the numbers of a contact in `SoftLaw.contact`
 STIFFEST = 1e6
 """H G of one row up to which Δx is accurate as a difference, see `TreeSolver` [-]."""
-TREE_STEPS = 3
-"""Newton steps that are tried before G is formed."""
+TREE_STEPS, TREE_SHARE = 4, 1e-2
+"""Newton steps that are tried before G is formed, and the share of the tolerance that they must
+reach [-]: the error in velocities may be larger than that in impulses."""
 MAX_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
 EXACT, COARSE = 1e-8, 0.01
@@ -211,7 +212,7 @@ def solve_without_delassus(rows, law, start, impulse, work, tolerance, max_itera
     """Iterate along the tree from the velocity `start` (n,), without G; return as `minimise`.
 
     These are full Newton steps, tried before G is formed. Of G only the size of the diagonal is
-    read. `impulse`: out, where solved; |γ − x| is up to `tolerance` times the largest impulse.
+    read. `impulse`: out, where solved.
     """
     u, gamma, defect, n = work.velocity, work.projected, work.defect, rows.g.shape[0]
     for r in range(n):
@@ -233,7 +234,7 @@ def solve_without_delassus(rows, law, start, impulse, work, tolerance, max_itera
         error, largest = distance(work.change, gamma, n)
         if not np.isfinite(error):
             break
-        if error <= tolerance * largest:
+        if error <= TREE_SHARE * tolerance * largest:
             for r in range(n):
                 impulse[r] = gamma[r]
             return count, error, True
