@@ -197,7 +197,7 @@ class Sizes:
             'terrain': (TERRAIN_DATA,), 'restitution': (nc,), 'stabilisation': (2,),
             'default_friction': (nc,), 'default_restitution': (nc,),
             'inverse_weight': (rows,), 'interval_lower': (ns,), 'interval_upper': (ns,),
-            'reach': (3,), 'damping_inertia': (1,), 'law': (LAW_NUMBERS,),
+            'reach': (4,), 'damping_inertia': (1,), 'law': (LAW_NUMBERS,),
             'support_command': (nc,), 'limit_share': limits, 'limit_range': limits,
             'limit_restitution': (ns,),
             # contacts between bodies
@@ -239,7 +239,7 @@ class Sizes:
         joints = (self.n_joints,)
         return {
             'status': (1,), 'control': (1,), 'integrator': (1,), 'external_terms': (1,),
-            'counts': (3,), 'options': (1,), 'ground': (9,), 'wrench_body': (1,),
+            'counts': (4,), 'options': (1,), 'ground': (9,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'limb': (nv,), 'rooted': (1,), 'held': (nv,), 'floats': (nv,),
             'tree_begin': (nv,), 'tree_end': (nv,), 'tree_rooted': (nv,), 'tree_parent': (nv,),

@@ -33,6 +33,11 @@ from contact_sim.contact_models._impact_sequence import (
     multiple_impacts_parameter,
     sequence_impacts,
 )
+from contact_sim.contact_models._kept_impulses import (
+    last_impulses_hold,
+    next_unheld_problem,
+    try_last_impulses,
+)
 from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
@@ -79,11 +84,33 @@ def solve_anitescu(data):
     rows, impulse = rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
     tolerance, limits, sides = law[TOLERANCE], iteration_limits(law), int(law[SIDES])
     # κ = 1: the convex problem over circular cones; over pyramids it is one over β ≥ 0
+    work = cone_work_of(data)
+    if last_impulses_hold(data, rows, work, tolerance, 1.0, inner_share(law)):
+        return
     if sides == 0 or rows.friction.shape[0] == 0:
-        outcome = solve_cones(rows, impulse, cone_work_of(data), tolerance, limits, 1.0)
+        outcome = solve_cones(rows, impulse, work, tolerance, limits, 1.0)
     else:
         outcome = solve_pyramids(rows, impulse, tolerance, limits, sides)
     report_solve(data, outcome)
+
+
+@kernel
+def try_impulses(data):
+    """Try the impulses of the last step."""
+    try_last_impulses(data, vector(data, f.LAW)[TOLERANCE])
+
+
+@kernel
+def next_anitescu(data):
+    """Gather the next contact problem that the impulses of the last step do not solve."""
+    law = vector(data, f.LAW)
+    return next_unheld_problem(data, law[TOLERANCE], 1.0, inner_share(law))
+
+
+@kernel
+def inner_share(law):
+    """Return the largest circle in the polygon of friction, over that of the cone."""
+    return np.cos(np.pi / law[SIDES]) if law[SIDES] > 0.0 else 1.0
 
 
 @kernel
@@ -190,7 +217,9 @@ class Anitescu(ConeModel):
     name: ClassVar[str] = 'anitescu'
     associated: ClassVar[float] = 1.0
     parameter_class: ClassVar[type[Parameters]] = AnitescuParameters
-    compiled: CompiledLaw = compiled_law(solve_anitescu)
+    compiled: CompiledLaw = compiled_law(
+        solve_anitescu, before_solving=try_impulses, next_problem=next_anitescu
+    )
 
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: AnitescuParameters = AnitescuParameters(**parameters)  # type: ignore[arg-type]

@@ -107,8 +107,9 @@ def model_summary(model: ContactModel) -> str:
 class LawSettings:
     """Settings of a law that the common stages read."""
 
-    reach: tuple[float, float, float]
-    """(T, κ, margin): the law may act where φ + T (u_n − κ μ |u_t|) < 0 or φ ≤ margin."""
+    reach: tuple[float, float, float, float]
+    """(T, κ, margin, that of limits): the law may act where φ + T (u_n − κ μ |u_t|) < 0 or
+    φ ≤ margin."""
     numbers: tuple[float, ...]
     """Parameters, in the order in which the compiled law reads them."""
     has_memory: bool
@@ -141,6 +142,8 @@ class TimeSteppingModel(ABC):
     """True where the law keeps something of each contact from step to step."""
     margin: float = 0.0
     """Gap within which every contact takes part in the problem [m]."""
+    limit_margin: float = 0.0
+    """Distance within which every limit of a joint does [rad, m]."""
     damping_inertia: float = 0.0
     """Damping inertia over the diagonal of M [-]."""
     implicit_springs: bool = True
@@ -164,8 +167,9 @@ class TimeSteppingModel(ABC):
     def settings(self, h: float) -> LawSettings:
         """Return the settings of the law that the common stages read."""
         return LawSettings(
-            (*self.reach(h), self.margin), self.law_numbers(), self.has_memory, self.restitutes,
-            self.damping_inertia, self.freezes_rolling, self.implicit_springs,
+            (*self.reach(h), self.margin, self.limit_margin), self.law_numbers(),
+            self.has_memory, self.restitutes, self.damping_inertia, self.freezes_rolling,
+            self.implicit_springs,
         )  # fmt: skip
 
     def bind(self, workspace: Workspace) -> Stepper:

@@ -25,6 +25,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, vector
 from contact_sim.contact_models._base import TimeSteppingModel
@@ -33,10 +35,15 @@ from contact_sim.contact_models._impact_sequence import (
     multiple_impacts_parameter,
     sequence_impacts,
 )
+from contact_sim.contact_models._kept_impulses import (
+    last_impulses_hold,
+    next_unheld_problem,
+    try_last_impulses,
+)
 from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers._complementarity import solve_boxes, solve_pyramids
+from contact_sim.solvers._complementarity import TOLERANCE, solve_boxes, solve_pyramids
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._contact_rows import cone_work_of, rows_of
 
@@ -72,12 +79,32 @@ def solve_lcp(data):
     """Solve the contact problem with pyramids or boxes."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse, work = rows_of(data), vector(data, f.ROW_IMPULSE)[:n], cone_work_of(data)
+    if last_impulses_hold(data, rows, work, TOLERANCE, 0.0, inner_share(law)):
+        return
     # box: |λ_t1|, |λ_t2| ≤ μ λ_n, else a pyramid of `sides` edges by Lemke
     if law[0] != 0.0:
         outcome = solve_boxes(rows, impulse, work, int(law[3]))
     else:
         outcome = solve_pyramids(rows, impulse, work, int(law[1]), int(law[2]))
     report_solve(data, outcome)
+
+
+@kernel
+def try_impulses(data):
+    """Try the impulses of the last step."""
+    try_last_impulses(data, TOLERANCE)
+
+
+@kernel
+def next_lcp(data):
+    """Gather the next contact problem that the impulses of the last step do not solve."""
+    return next_unheld_problem(data, TOLERANCE, 0.0, inner_share(vector(data, f.LAW)))
+
+
+@kernel
+def inner_share(law):
+    """Return the largest circle in the polygon or box of friction, over that of the cone."""
+    return np.cos(np.pi / law[1]) if law[0] == 0.0 else 1.0
 
 
 IN_SEQUENCE = compiled_law(solve_lcp, before_solving=sequence_impacts)
@@ -92,7 +119,9 @@ class Lcp(TimeSteppingModel):
 
     name: ClassVar[str] = 'lcp'
     parameter_class: ClassVar[type[Parameters]] = LcpParameters
-    compiled: CompiledLaw = compiled_law(solve_lcp)
+    compiled: CompiledLaw = compiled_law(
+        solve_lcp, before_solving=try_impulses, next_problem=next_lcp
+    )
 
     def __init__(self, **parameters: int | str) -> None:
         self.parameters: LcpParameters = LcpParameters(**parameters)  # type: ignore[arg-type]

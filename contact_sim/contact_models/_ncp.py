@@ -28,6 +28,11 @@ from contact_sim.contact_models._impact_sequence import (
     multiple_impacts_parameter,
     sequence_impacts,
 )
+from contact_sim.contact_models._kept_impulses import (
+    last_impulses_hold,
+    next_unheld_problem,
+    try_last_impulses,
+)
 from contact_sim.contact_models._stages import (
     CompiledLaw,
     compiled_law,
@@ -64,12 +69,23 @@ class NcpParameters(ConeParameters):
 def solve_ncp(data):
     """Solve the contact problem with exact cones."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    rows, work, tolerance = rows_of(data), cone_work_of(data), law[TOLERANCE]
     # κ = 0: the law with Γ(w), not the convex relaxation; warm start from the last impulses
-    outcome = solve_cones(
-        rows_of(data), vector(data, f.ROW_IMPULSE)[:n], cone_work_of(data), law[TOLERANCE],
-        iteration_limits(law), 0.0,
-    )  # fmt: skip
-    report_solve(data, outcome)
+    if not last_impulses_hold(data, rows, work, tolerance, 0.0, 1.0):
+        impulse = vector(data, f.ROW_IMPULSE)[:n]
+        report_solve(data, solve_cones(rows, impulse, work, tolerance, iteration_limits(law), 0.0))
+
+
+@kernel
+def try_impulses(data):
+    """Try the impulses of the last step."""
+    try_last_impulses(data, vector(data, f.LAW)[TOLERANCE])
+
+
+@kernel
+def next_ncp(data):
+    """Gather the next contact problem that the impulses of the last step do not solve."""
+    return next_unheld_problem(data, vector(data, f.LAW)[TOLERANCE], 0.0, 1.0)
 
 
 @kernel
@@ -99,7 +115,9 @@ class Ncp(ConeModel):
     name: ClassVar[str] = 'ncp'
     associated: ClassVar[float] = 0.0
     parameter_class: ClassVar[type[Parameters]] = NcpParameters
-    compiled: CompiledLaw = compiled_law(solve_ncp)
+    compiled: CompiledLaw = compiled_law(
+        solve_ncp, before_solving=try_impulses, next_problem=next_ncp
+    )
 
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: NcpParameters = NcpParameters(**parameters)  # type: ignore[arg-type]

@@ -31,6 +31,11 @@ from contact_sim._validation import as_tuple
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models._base import Stepper, TimeSteppingModel
+from contact_sim.contact_models._kept_impulses import (
+    last_impulses_hold,
+    next_unheld_problem,
+    try_last_impulses,
+)
 from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
@@ -50,7 +55,6 @@ from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._dense import (
     CONSISTENCY_TOLERANCE,
     eliminate_symmetric,
-    fill_product,
     gram_cholesky,
     largest_size,
     least_norm_factored,
@@ -58,7 +62,7 @@ from contact_sim.solvers._dense import (
 )
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import has_bilateral
-from contact_sim.step._contact_rows import cone_work_of, rows_of
+from contact_sim.step._contact_rows import cone_work_of, contact_branches, rows_of
 from contact_sim.step._workspace import Workspace
 
 FREE_FOOT, ABOVE, TOUCHED, RELEASED = 0.0, 1.0, 2.0, 3.0
@@ -124,13 +128,12 @@ def initial_state(i, given, gap, closing, memory, touch_gap):
 
 
 @kernel
-def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, known):
+def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
     """Fill the impulses that hold the feet, or stop them.
 
-    `known`: whether there are bilateral constraints, and whether impulses at hand may be kept.
+    `constrained`: whether there are bilateral constraints.
     Return (status code, iterations, whether no held foot is redundant).
     """
-    constrained, may_keep = known
     G, g, nc, ns = rows.delassus, rows.g, rows.friction.shape[0], rows.lower.shape[0]
     n = g.shape[0]
     row, target, m, largest = np.empty(n, np.int64), np.empty(n), 0, 0.0
@@ -154,8 +157,6 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, known):
             for b in range(m + ns):
                 A[a, b] = G[row[a], row[b]]
     sets = rows.lower, rows.upper, impulse[3 * nc :]
-    if may_keep and already_hold(A, target, row, m, impulse, sets):
-        return CONVERGED, 0, True
     # with the feet's rows f in front of the interval rows k, and the impulses of these λ,
     #     S = A_kk − A_kf A_ff⁺ A_fk,   w_k = S λ + target_k − A_kf A_ff⁺ target_f
     x, code, iterations = np.empty(m), CONVERGED, 0
@@ -182,22 +183,6 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, known):
     for a in range(m):
         impulse[row[a]] = x[a]
     return code, iterations, regular
-
-
-@kernel
-def already_hold(A, target, row, m, impulse, sets):
-    """Return whether the impulses at hand hold the feet, and obey the bounds of intervals."""
-    x, w, n = np.empty(A.shape[0]), np.empty(A.shape[0]), A.shape[0]
-    for a in range(n):
-        x[a] = impulse[row[a]]
-    fill_product(A, x, w)
-    limit, hold = TOLERANCE * largest_size(x, n), True
-    for a in range(n):
-        moved = x[a] - (w[a] + target[a]) / A[a, a]
-        if a >= m:
-            moved = min(max(moved, sets[0][a - m]), sets[1][a - m])
-        hold &= abs(x[a] - moved) <= limit
-    return hold
 
 
 @kernel
@@ -351,6 +336,9 @@ def solve_null_space(data):
         impulse[:] = 0.0
         report_solve(data, (NONFINITE, 0, np.inf))
         return
+    work = cone_work_of(data)
+    if last_impulses_hold(data, rows, work, TOLERANCE, 0.0, 1.0):
+        return
     state, uses_bias, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
     old, baumgarte = np.empty(nc), law[USES_BAUMGARTE] != 0.0
     # state of each foot at the start, from the memory and from whether it would close; a link
@@ -360,19 +348,14 @@ def solve_null_space(data):
         old[i] = memory[i, STATE] % GIVEN
         closing = g[3 * i + 2] < 0.0 and (row_of[3 * i] < feet or gap[i] <= 0.0)
         state[i] = initial_state(i, given, gap, closing, memory, law[TOUCH_GAP])
-    # impulses of the step before may be kept where no foot was redundant: they are unique
-    may_keep = True
-    for i in range(nc):
-        may_keep &= memory[i, REGULAR] > 0.5 or (state[i] != TOUCHED and state[i] != ABOVE)
     code, total, rounds, slack, regular = CONVERGED, 0, 0, np.zeros(2), False
-    w, work, constrained = np.empty(n), cone_work_of(data), has_bilateral(data)
+    w, constrained = np.empty(n), has_bilateral(data)
     # solve, then change the set of held feet until nothing sinks or is pulled too much
     for _ in range(3 * nc + 1):
         for i in range(nc):
             uses_bias[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
-        known = constrained, may_keep and rounds == 0
         code, iterations, regular = solve_held_rows(
-            rows, u_free, state, uses_bias, impulse, work, known
+            rows, u_free, state, uses_bias, impulse, work, constrained
         )
         total, rounds = total + iterations, rounds + 1
         fill_velocity_symmetric(rows, impulse, w)
@@ -391,6 +374,39 @@ def solve_null_space(data):
     physical = stance_status(w, state, mu, impulse, slack)
     code = physical if code == CONVERGED else code
     report_solve(data, (code, total + rounds, residual))
+
+
+@kernel
+def try_impulses(data):
+    """Try the impulses of the last step where the held feet, and no others, carried them."""
+    law = vector(data, f.LAW)
+    if law[SUPPORT_GIVEN] == 0.0 and law[USES_BAUMGARTE] != 0.0 and keeps_feet(data):
+        try_last_impulses(data, TOLERANCE)
+
+
+@kernel
+def keeps_feet(data):
+    """Return whether the loaded feet are those held before, none redundant, and no other closes.
+
+    While all of these press within their cones the law is that of ncp.
+    """
+    impulse, memory = vector(data, f.IMPULSE), matrix(data, f.MEMORY_START)
+    active, u_free, bias = vector(data, f.ACTIVE), vector(data, f.U_FREE), vector(data, f.BIAS)
+    for i in range(contact_branches(data)[3]):
+        n, state = 3 * i + 2, memory[i, STATE]
+        if active[i] > 0.0 and impulse[n] > 0.0:
+            same = state == TOUCHED and memory[i, REGULAR] > 0.5
+        else:
+            same = active[i] <= 0.0 or (state == FREE_FOOT and u_free[n] + bias[n] >= 0.0)
+        if not same:
+            return False
+    return True
+
+
+@kernel
+def next_null_space(data):
+    """Gather the next contact problem that the impulses of the last step do not solve."""
+    return next_unheld_problem(data, TOLERANCE, 0.0, 1.0)
 
 
 @kernel
@@ -421,7 +437,10 @@ class NullSpace(TimeSteppingModel):
 
     name: ClassVar[str] = 'null_space'
     parameter_class: ClassVar[type[Parameters]] = NullSpaceParameters
-    compiled: CompiledLaw = compiled_law(solve_null_space, before_step=command_support)
+    compiled: CompiledLaw = compiled_law(
+        solve_null_space, before_step=command_support, before_solving=try_impulses,
+        next_problem=next_null_space,
+    )  # fmt: skip
     restitutes: ClassVar[bool] = False
     has_memory = True  # the support outlasts the step
     margin = np.inf  # a held foot is held at any gap, a free one may enter

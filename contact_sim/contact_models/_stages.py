@@ -140,8 +140,11 @@ READY, NOT_FINITE = 0, -1
 """Status of a world; k > 0: the command of actuated joint k − 1 is not finite."""
 DIRECT, JOINT_PD = 0, 1  # controllers: efforts as commanded, or PD around joint targets
 HAS_MEMORY = 1  # an option of a law, beside NO_RESTITUTION
-CONTACTS, ROWS, ISLAND = range(3)
-"""Places of the numbers of the problem at hand in the field `counts`."""
+CONTACTS, ROWS, ISLAND, TRIED = range(4)
+"""Places of the numbers of the problem at hand in the field `counts`, and of the next number."""
+MOVING, AT_REST, ALL_HOLD, SOME_HOLD = range(4)
+"""What the impulses of the last step do, see _kept_impulses.py: not known, or the robot moves; it
+rests; v⁺ and u⁺ are those under them, and they hold on all islands so far; or not on all."""
 
 
 @dataclass(frozen=True)
@@ -398,7 +401,8 @@ def contact_rows(data):
     if waits.shape[0] > 1:
         merge_islands(data)
         list_islands(data)
-    integers(data, f.COUNTS)[ROWS] = 0
+    counts = integers(data, f.COUNTS)
+    counts[ROWS], counts[TRIED] = 0, MOVING
     for i in range(waits.shape[0]):
         waits[i] = 1
         outcome[i, 0], outcome[i, 1], outcome[i, 2] = FREE, 0.0, 0.0
@@ -632,7 +636,35 @@ def combine_outcomes(data):
 @kernel
 def apply_impulses(data):
     """Fill λ, v⁺, u⁺; return False where contacts that close, or energy, need another solve."""
-    # impulse and memory of what takes no part are zero
+    counts, impulse = integers(data, f.COUNTS), vector(data, f.IMPULSE)
+    known = counts[TRIED] == ALL_HOLD
+    counts[TRIED] = MOVING
+    if not known:
+        clear_inactive(data)
+        fill_next_velocity(data, impulse)
+    v_next, size = vector(data, f.V_NEXT), 0.0
+    for k in range(v_next.shape[0]):
+        size += abs(v_next[k])
+    # not finite, or beyond every physical speed: the world stops (not-a-number fails `<=`)
+    if not size <= LARGEST:
+        integers(data, f.STATUS)[0] = NOT_FINITE
+        return True
+    # u⁺ = J v⁺, and whether what was left out obeys the law at u⁺
+    if not known:
+        fill_next_row_velocity(data)
+    activate_closing(data)
+    run_moments(data, SETTLE)
+    if has_impacts(data):
+        guard_energy(data)
+    done = True
+    for waiting in integers(data, f.ISLAND_WAITS):
+        done &= waiting == 0
+    return done
+
+
+@kernel
+def clear_inactive(data):
+    """Fill zero impulse, and zero memory, of what takes no part."""
     impulse, active = vector(data, f.IMPULSE), vector(data, f.ACTIVE)
     interval_active, nc = vector(data, f.INTERVAL_ACTIVE), active.shape[0]
     memory, has_memory = matrix(data, f.MEMORY), integers(data, f.OPTIONS)[0] & HAS_MEMORY
@@ -644,27 +676,15 @@ def apply_impulses(data):
     for k in range(interval_active.shape[0]):
         if interval_active[k] == 0.0:
             impulse[3 * nc + k] = 0.0
-    fill_next_velocity(data, impulse)
-    v_next, size = vector(data, f.V_NEXT), 0.0
-    for k in range(v_next.shape[0]):
-        size += abs(v_next[k])
-    # not finite, or beyond every physical speed: the world stops (not-a-number fails `<=`)
-    if not size <= LARGEST:
-        integers(data, f.STATUS)[0] = NOT_FINITE
-        return True
-    # u⁺ = J v⁺, and whether what was left out obeys the law at u⁺
+
+
+@kernel
+def fill_next_row_velocity(data):
+    """Fill u⁺ = J v⁺."""
     row_velocities(
         matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data), interval_branches(data),
-        integers(data, f.DOF_PARENT), v_next, vector(data, f.U_NEXT),
+        integers(data, f.DOF_PARENT), vector(data, f.V_NEXT), vector(data, f.U_NEXT),
     )  # fmt: skip
-    activate_closing(data)
-    run_moments(data, SETTLE)
-    if has_impacts(data):
-        guard_energy(data)
-    done = True
-    for waiting in integers(data, f.ISLAND_WAITS):
-        done &= waiting == 0
-    return done
 
 
 @kernel

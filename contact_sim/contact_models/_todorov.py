@@ -364,7 +364,8 @@ class Todorov(TimeSteppingModel):
     def __init__(self, **parameters: float | str | bool) -> None:
         self.parameters: TodorovParameters = TodorovParameters(**parameters)  # type: ignore[arg-type]
         form_2014 = self.parameters.form == '2014'
-        self.margin = np.inf if form_2014 else 0.0  # that of 2014 acts at any distance
+        if form_2014:  # acts at any distance
+            self.margin = self.limit_margin = np.inf
         self.damping_inertia = self.parameters.damping_inertia if form_2014 else 0.0
         self.implicit_springs = form_2014  # MuJoCo takes them at the start of the step
 

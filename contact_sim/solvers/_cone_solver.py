@@ -5,7 +5,7 @@
 per contact and w ⊥ [lower, upper] per scalar row; κ = 0: Signorini and Coulomb, κ = 1: the minimum
 of ½ λᵀ G λ + gᵀ λ. The natural map decides after every stage whether the next one is needed:
 
-1. the guess, as it is
+1. the guess, as it is, where it solves the problem to rounding
 2. active-set Newton in the modes of the guess (it and stage 6: _cone_methods.py)
 3. rows that violate their mode are updated alone, then Newton again
 4. proximal points with Gauss-Seidel sweeps in between, from several starts
@@ -197,6 +197,9 @@ def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
 
 # Stages 1 to 3: active-set Newton from the guess.
 
+EXACT = 1e-4
+"""Share of the tolerance within which a guess is kept. One that is worse is improved, for what a
+step leaves is found again in the next one (contact_models/_kept_impulses.py)."""
 MAX_RELEASES = 4
 MODE_SOLVED_SHARE = 0.1
 """Residual of the mode equations over the natural map, below which rows are released [-]."""
@@ -210,7 +213,7 @@ def solve_active_set(rows, impulse, work, tolerance, associated):
     fill_rho(rows, rho)
     fill_velocity_symmetric(rows, impulse, w)
     first = natural_map_at(rows, impulse, w, rho, associated)
-    if first <= tolerance * impulse_scale_at(rows, impulse, rho):
+    if first <= EXACT * tolerance * impulse_scale_at(rows, impulse, rho):
         return 0, first, True
     n, releases, before, known = rows.g.shape[0], 0, np.inf, False
     careful, rest = False, np.inf

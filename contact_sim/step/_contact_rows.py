@@ -208,7 +208,7 @@ def impulse_sign(lower, upper, k):
 @kernel
 def limit_in_reach(distance, speed, reach):
     """Return whether the law may act on a limit `distance` ahead [rad or m], at `speed` off it."""
-    return distance <= reach[2] or distance + reach[0] * speed <= 0.0
+    return distance <= reach[3] or distance + reach[0] * speed <= 0.0
 
 
 @kernel
@@ -226,8 +226,8 @@ def limit_bias(distance, speeds, h, restitution, settings):
     return gap_bias(distance, h, settings[0])
 
 
-# --- Which rows take part. The reach of a law is (T, κ, margin): T = h, κ = 0 if it needs no
-#     force at a distance.
+# --- Which rows take part. The reach of a law is (T, κ, margin, that of limits): T = h, κ = 0
+#     if it needs no force at a distance.
 
 
 @kernel

@@ -1,0 +1,206 @@
+"""Impulses of the last step, kept while a robot is at rest on them.
+
+At rest the impulses of one step are those of the next. So they are tried first: v⁺ and u⁺ under
+them cost less than G, and where u⁺ obeys the law, neither G nor a solver is needed.
+
+To obey the law within its tolerance is not enough. The impulses of a step that stops a small
+motion contain what stopped it. Kept, they start a motion as small in the other direction, which
+the next solve stops, and so on: most steps of a robot at rest would be solved. So impulses are
+kept only if they also leave the velocity of what they hold as it is, to a share of the tolerance.
+
+The natural map needs ρ = 1/λ_max(G_ii), and G is not known. An upper bound of ρ makes the map
+larger, so what passes with the bound passes with ρ. By Cauchy and Schwarz
+
+    j M̂⁻¹ jᵀ ≥ (j x)² / (xᵀ M̂ x)    for every x,    √(xᵀ M̂ x) ≤ Σ |x_k| √M̂_kk
+
+A translation x of a floating robot bounds ρ of its contacts by its mass; the entries x of a row j
+in the last dofs of its branch, with zeros in the others, bound that of the row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._views import integers, matrix, vector
+from contact_sim.contact_models._stages import (
+    ALL_HOLD,
+    AT_REST,
+    HAS_MEMORY,
+    SOME_HOLD,
+    TRIED,
+    clear_inactive,
+    fill_delassus,
+    fill_next_row_velocity,
+    fill_next_velocity,
+    next_island_rows,
+    report_solve,
+)
+from contact_sim.solvers._cone_problem import (
+    CONVERGED,
+    fill_rho,
+    fill_velocity_symmetric,
+    natural_map_at,
+)
+from contact_sim.solvers._dense import assign
+from contact_sim.solvers._jit import kernel
+from contact_sim.step._bilateral_rows import has_bilateral
+from contact_sim.step._contact_rows import cone_work_of, last_dof, rows_of
+from contact_sim.step._inertia import is_deep
+
+STEADY = 1e-2
+"""Change of velocity that kept impulses may cause, over the velocity that the law tolerates [-].
+A motion that is kept is fed by gaps, b = β φ/h, and leaves the tolerance in √(2/(β STEADY)) steps,
+30 with β = 0.2; less would lie within the rounding of gaps for small time steps."""
+NEAR_DOFS = 3
+"""Dofs at the end of a branch that bounds of ρ look at."""
+
+
+@kernel
+def try_last_impulses(data, tolerance):
+    """Fill v⁺ and u⁺ under the impulses of the last step where the robot rests on them."""
+    state = integers(data, f.COUNTS)
+    if not rests(data, tolerance):
+        return
+    state[TRIED] = AT_REST
+    if has_bounds_of_rho(data):
+        clear_inactive(data)
+        fill_next_velocity(data, vector(data, f.IMPULSE))
+        fill_next_row_velocity(data)
+        state[TRIED] = ALL_HOLD
+
+
+@kernel
+def rests(data, tolerance):
+    """Return whether contacts are loaded, and move no faster than the tolerance allows."""
+    impulse, u_start = vector(data, f.IMPULSE), vector(data, f.U_START)
+    limit, loaded = tolerance * speed_of_fall(data), False
+    for r in range(0, 3 * vector(data, f.ACTIVE).shape[0], 3):
+        if impulse[r + 2] > 0.0:
+            loaded = True
+            if max(abs(u_start[r]), abs(u_start[r + 1]), abs(u_start[r + 2])) > limit:
+                return False
+    return loaded
+
+
+@kernel
+def speed_of_fall(data):
+    """Return the speed that a free fall gains in one step [m/s]."""
+    g = vector(data, f.GRAVITY)
+    return vector(data, f.TIME_STEP)[0] * np.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
+
+
+@kernel
+def has_bounds_of_rho(data):
+    """Return whether only floating robots on the ground are loaded, without constraints."""
+    impulse, leaf_dof = vector(data, f.IMPULSE), integers(data, f.LEAF_DOF)
+    floats = integers(data, f.FLOATS)
+    for i in range(vector(data, f.ACTIVE).shape[0]):
+        dof = leaf_dof[i] if i < leaf_dof.shape[0] else -1
+        if impulse[3 * i + 2] > 0.0 and (dof < 0 or not floats[dof]):
+            return False
+    # constraints and moments change G, and the M̂ of deep trees is not formed
+    moments = vector(data, f.TORSIONAL_FRICTION).shape[0]
+    return not has_bilateral(data) and moments == 0 and not is_deep(data)
+
+
+@kernel
+def next_unheld_problem(data, tolerance, associated, share):
+    """Gather the problem of the next island that the last impulses do not hold; return its rows.
+
+    `associated` is κ, `share` the part of friction cones in which the law allows every impulse.
+    """
+    state = integers(data, f.COUNTS)
+    while True:
+        n = next_island_rows(data)
+        if n == 0:
+            return 0
+        if state[TRIED] >= ALL_HOLD:
+            rows, work, free = rows_of(data), cone_work_of(data), vector(data, f.ROW_FREE)
+            row_of, u_next = integers(data, f.ROW_OF), vector(data, f.U_NEXT)
+            for a in range(n):
+                work.velocity[a] = u_next[row_of[a]] + (rows.g[a] - free[a])
+            fill_rho_bounds(data, rows.friction.shape[0], work.rho[:n])
+            if hold(data, rows, work, tolerance, associated, share):
+                continue
+            state[TRIED] = SOME_HOLD
+        fill_delassus(data, n, False)
+        return n
+
+
+@kernel
+def last_impulses_hold(data, rows, work, tolerance, associated, share):
+    """Return whether the last impulses hold, tried with G where there are no bounds of ρ."""
+    if integers(data, f.COUNTS)[TRIED] != AT_REST:
+        return False
+    fill_rho(rows, work.rho)
+    impulse = vector(data, f.ROW_IMPULSE)[: rows.g.shape[0]]
+    fill_velocity_symmetric(rows, impulse, work.velocity)
+    return hold(data, rows, work, tolerance, associated, share)
+
+
+@kernel
+def hold(data, rows, work, tolerance, associated, share):
+    """Return whether the impulses at hand obey the law and keep what they hold at its velocity.
+
+    `work` holds w = u⁺ + b under them, and ρ or bounds of it.
+    """
+    w, rho, n, nc = work.velocity, work.rho, rows.g.shape[0], rows.friction.shape[0]
+    impulse, largest = vector(data, f.ROW_IMPULSE)[:n], 0.0
+    for a in range(n):
+        largest = max(largest, abs(impulse[a]))
+    goal = tolerance * min(largest, vector(data, f.TOTAL_MASS)[0] * speed_of_fall(data))
+    residual = natural_map_at(rows, impulse, w, rho, associated)
+    if not residual <= goal:
+        return False
+    # contacts that press: u⁺ − u⁻, and whether the impulse is in the share of the cone
+    free, u_start, changed = vector(data, f.ROW_FREE), vector(data, f.ROW_START), 0.0
+    for r in range(0, 3 * nc, 3):
+        if impulse[r + 2] > 0.0:
+            for a in range(r, r + 3):
+                change = w[a] - (rows.g[a] - free[a]) - u_start[a]
+                changed = max(changed, rho[a] * abs(change))
+            radius = share * rows.friction[r // 3] * impulse[r + 2]
+            if share < 1.0 and impulse[r] ** 2 + impulse[r + 1] ** 2 > radius * radius:
+                return False
+    # scalar rows inside their bounds
+    for k in range(n - 3 * nc):
+        a = 3 * nc + k
+        if rows.lower[k] < impulse[a] < rows.upper[k]:
+            change = w[a] - (rows.g[a] - free[a]) - u_start[a]
+            changed = max(changed, rho[a] * abs(change))
+    if not changed <= STEADY * goal:
+        return False
+    report_solve(data, (CONVERGED, 0, residual))
+    if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
+        assign(
+            vector(data, f.ROW_MEMORY_NEXT)[: f.MEMORY_NUMBERS * nc], vector(data, f.ROW_MEMORY)
+        )
+    return True
+
+
+@kernel
+def fill_rho_bounds(data, nc, rho):
+    """Fill upper bounds of ρ of the rows at hand [kg, kg m²], those of `nc` contacts first."""
+    row_of, leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
+    for r in range(0, 3 * nc, 3):
+        bound = vector(data, f.TOTAL_MASS)[0]
+        for a in range(r, r + 3):
+            bound = min(bound, effective_mass_bound(data, row_of[a], leaf[a], -1))
+        rho[r] = rho[r + 1] = rho[r + 2] = bound
+    first, end = 3 * vector(data, f.GAP).shape[0], integers(data, f.INTERVAL_END)
+    for a in range(3 * nc, rho.shape[0]):
+        dof = last_dof(leaf[a], integers(data, f.DOF_PARENT))
+        rho[a] = effective_mass_bound(data, row_of[a], dof, end[row_of[a] - first])
+
+
+@kernel
+def effective_mass_bound(data, row, dof, end):
+    """Return an upper bound of 1/G_rr [kg, kg m²] of a row with entries from `dof` to `end`."""
+    J, inertia = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA)
+    dof_parent, count, squares, spread = integers(data, f.DOF_PARENT), 0, 0.0, 0.0
+    while dof > end and count < NEAR_DOFS:
+        squares += J[dof, row] ** 2
+        spread += abs(J[dof, row]) * np.sqrt(inertia[dof, dof])
+        dof, count = dof_parent[dof], count + 1
+    return (spread / squares) ** 2 if squares > 0.0 else np.inf
