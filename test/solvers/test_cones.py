@@ -265,7 +265,7 @@ def test_the_answer_as_guess_hardly_changes():
             again = impulse.copy()
             code, iterations, _ = solve_cones(rows, again, TOLERANCE, LIMITS, 0.0)
             assert (code, iterations) == (CONVERGED, 0)
-            assert again == pytest.approx(impulse, rel=0.0, abs=1e-12 * np.abs(impulse).max())
+            assert again == pytest.approx(impulse, rel=0.0, abs=TOLERANCE * np.abs(impulse).max())
 
 
 @pytest.mark.parametrize('associated', [0.0, 1.0])
