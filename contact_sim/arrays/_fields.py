@@ -184,7 +184,7 @@ class Sizes:
             'row_impulse': (rows,), 'row_lower': (ns,), 'row_upper': (ns,),
             'row_interval_gap': (ns,), 'row_weight': (rows,), 'row_memory': (nc, MEMORY_NUMBERS),
             'row_memory_next': (nc, MEMORY_NUMBERS), 'guard': (self.n_islands, 5),
-            'island_solver': (self.n_islands, 3),
+            'island_solver': (self.n_islands, 3), 'rest_trial': (4,),
             # scratch of the solvers
             'cone_work': (CONE_VECTORS, rows), 'newton_matrix': (rows * rows,),
             'law_vectors': (SCRATCH_VECTORS, rows),

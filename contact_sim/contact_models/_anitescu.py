@@ -85,7 +85,7 @@ def solve_anitescu(data):
     tolerance, limits, sides = law[TOLERANCE], iteration_limits(law), int(law[SIDES])
     # κ = 1: the convex problem over circular cones; over pyramids it is one over β ≥ 0
     work = cone_work_of(data)
-    if last_impulses_hold(data, rows, work, tolerance, 1.0, inner_share(law)):
+    if last_impulses_hold(data):
         return
     if sides == 0 or rows.friction.shape[0] == 0:
         outcome = solve_cones(rows, impulse, work, tolerance, limits, 1.0)
@@ -97,20 +97,10 @@ def solve_anitescu(data):
 @kernel
 def try_impulses(data):
     """Try the impulses of the last step."""
-    try_last_impulses(data, vector(data, f.LAW)[TOLERANCE])
-
-
-@kernel
-def next_anitescu(data):
-    """Gather the next contact problem that the impulses of the last step do not solve."""
     law = vector(data, f.LAW)
-    return next_unheld_problem(data, law[TOLERANCE], 1.0, inner_share(law))
-
-
-@kernel
-def inner_share(law):
-    """Return the largest circle in the polygon of friction, over that of the cone."""
-    return np.cos(np.pi / law[SIDES]) if law[SIDES] > 0.0 else 1.0
+    # largest circle in the polygon of friction, over that of the cone
+    share = np.cos(np.pi / law[SIDES]) if law[SIDES] > 0.0 else 1.0
+    try_last_impulses(data, law[TOLERANCE], 1.0, share)
 
 
 @kernel
@@ -218,7 +208,7 @@ class Anitescu(ConeModel):
     associated: ClassVar[float] = 1.0
     parameter_class: ClassVar[type[Parameters]] = AnitescuParameters
     compiled: CompiledLaw = compiled_law(
-        solve_anitescu, before_solving=try_impulses, next_problem=next_anitescu
+        solve_anitescu, before_solving=try_impulses, next_problem=next_unheld_problem
     )
 
     def __init__(self, **parameters: float | str) -> None:

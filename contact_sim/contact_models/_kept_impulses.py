@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import integers, matrix, vector
+from contact_sim.arrays._views import integers, matrix, stage_on_demand, vector
 from contact_sim.contact_models._stages import (
     ALL_HOLD,
     AT_REST,
@@ -48,20 +48,34 @@ from contact_sim.step._bilateral_rows import has_bilateral
 from contact_sim.step._contact_rows import cone_work_of, last_dof, rows_of
 from contact_sim.step._inertia import is_deep
 
-STEADY = 1e-2
+TOLERANCE, ASSOCIATED, SHARE, HOLD = range(4)
+"""Places in the field `rest_trial`: what the law gives, then whether the impulses hold."""
+STEADY = 1e-3
 """Change of velocity that kept impulses may cause, over the velocity that the law tolerates [-].
 A motion that is kept is fed by gaps, b = β φ/h, and leaves the tolerance in √(2/(β STEADY)) steps,
-30 with β = 0.2; less would lie within the rounding of gaps for small time steps."""
+100 with β = 0.2. Less would be longer in coming, and for small steps lie within the rounding."""
+SLOW_JOINTS = 100.0
+"""Speed of a dof, in rad/s or m/s, over that of contacts, up to which impulses are tried [-]."""
 NEAR_DOFS = 3
 """Dofs at the end of a branch that bounds of ρ look at."""
 
 
 @kernel
-def try_last_impulses(data, tolerance):
-    """Fill v⁺ and u⁺ under the impulses of the last step where the robot rests on them."""
+def try_last_impulses(data, tolerance, associated, share):
+    """Fill v⁺ and u⁺ under the impulses of the last step where the robot rests on them.
+
+    `associated` is κ, `share` the part of friction cones in which the law allows every impulse.
+    """
+    if rests(data, tolerance):
+        trial = vector(data, f.REST_TRIAL)
+        trial[TOLERANCE], trial[ASSOCIATED], trial[SHARE] = tolerance, associated, share
+        begin_trial(data)
+
+
+@stage_on_demand
+def begin_trial(data):
+    """Note that the robot rests; where bounds of ρ are known, fill v⁺ and u⁺."""
     state = integers(data, f.COUNTS)
-    if not rests(data, tolerance):
-        return
     state[TRIED] = AT_REST
     if has_bounds_of_rho(data):
         clear_inactive(data)
@@ -72,9 +86,12 @@ def try_last_impulses(data, tolerance):
 
 @kernel
 def rests(data, tolerance):
-    """Return whether contacts are loaded, and move no faster than the tolerance allows."""
-    impulse, u_start = vector(data, f.IMPULSE), vector(data, f.U_START)
+    """Return whether contacts are loaded and hardly move, and the rest of the robot as well."""
     limit, loaded = tolerance * speed_of_fall(data), False
+    for speed in vector(data, f.V_START):
+        if abs(speed) > SLOW_JOINTS * limit:
+            return False
+    impulse, u_start = vector(data, f.IMPULSE), vector(data, f.U_START)
     for r in range(0, 3 * vector(data, f.ACTIVE).shape[0], 3):
         if impulse[r + 2] > 0.0:
             loaded = True
@@ -105,23 +122,16 @@ def has_bounds_of_rho(data):
 
 
 @kernel
-def next_unheld_problem(data, tolerance, associated, share):
-    """Gather the problem of the next island that the last impulses do not hold; return its rows.
-
-    `associated` is κ, `share` the part of friction cones in which the law allows every impulse.
-    """
+def next_unheld_problem(data):
+    """Gather the problem of the next island that needs other impulses; return its rows."""
     state = integers(data, f.COUNTS)
     while True:
         n = next_island_rows(data)
         if n == 0:
             return 0
         if state[TRIED] >= ALL_HOLD:
-            rows, work, free = rows_of(data), cone_work_of(data), vector(data, f.ROW_FREE)
-            row_of, u_next = integers(data, f.ROW_OF), vector(data, f.U_NEXT)
-            for a in range(n):
-                work.velocity[a] = u_next[row_of[a]] + (rows.g[a] - free[a])
-            fill_rho_bounds(data, rows.friction.shape[0], work.rho[:n])
-            if hold(data, rows, work, tolerance, associated, share):
+            try_without_delassus(data)
+            if vector(data, f.REST_TRIAL)[HOLD] != 0.0:
                 continue
             state[TRIED] = SOME_HOLD
         fill_delassus(data, n, False)
@@ -129,22 +139,43 @@ def next_unheld_problem(data, tolerance, associated, share):
 
 
 @kernel
-def last_impulses_hold(data, rows, work, tolerance, associated, share):
+def last_impulses_hold(data):
     """Return whether the last impulses hold, tried with G where there are no bounds of ρ."""
     if integers(data, f.COUNTS)[TRIED] != AT_REST:
         return False
+    try_with_delassus(data)
+    return vector(data, f.REST_TRIAL)[HOLD] != 0.0
+
+
+@stage_on_demand
+def try_without_delassus(data):
+    """Note whether the impulses at hand hold, by the u⁺ under them and bounds of ρ."""
+    rows, work, free = rows_of(data), cone_work_of(data), vector(data, f.ROW_FREE)
+    row_of, u_next = integers(data, f.ROW_OF), vector(data, f.U_NEXT)
+    for a in range(rows.g.shape[0]):
+        work.velocity[a] = u_next[row_of[a]] + (rows.g[a] - free[a])
+    fill_rho_bounds(data, rows.friction.shape[0], work.rho[: rows.g.shape[0]])
+    vector(data, f.REST_TRIAL)[HOLD] = hold(data, rows, work)
+
+
+@stage_on_demand
+def try_with_delassus(data):
+    """Note whether the impulses at hand hold."""
+    rows, work = rows_of(data), cone_work_of(data)
     fill_rho(rows, work.rho)
     impulse = vector(data, f.ROW_IMPULSE)[: rows.g.shape[0]]
     fill_velocity_symmetric(rows, impulse, work.velocity)
-    return hold(data, rows, work, tolerance, associated, share)
+    vector(data, f.REST_TRIAL)[HOLD] = hold(data, rows, work)
 
 
 @kernel
-def hold(data, rows, work, tolerance, associated, share):
+def hold(data, rows, work):
     """Return whether the impulses at hand obey the law and keep what they hold at its velocity.
 
     `work` holds w = u⁺ + b under them, and ρ or bounds of it.
     """
+    trial = vector(data, f.REST_TRIAL)
+    tolerance, associated, share = trial[TOLERANCE], trial[ASSOCIATED], trial[SHARE]
     w, rho, n, nc = work.velocity, work.rho, rows.g.shape[0], rows.friction.shape[0]
     impulse, largest = vector(data, f.ROW_IMPULSE)[:n], 0.0
     for a in range(n):

@@ -79,7 +79,7 @@ def solve_lcp(data):
     """Solve the contact problem with pyramids or boxes."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse, work = rows_of(data), vector(data, f.ROW_IMPULSE)[:n], cone_work_of(data)
-    if last_impulses_hold(data, rows, work, TOLERANCE, 0.0, inner_share(law)):
+    if last_impulses_hold(data):
         return
     # box: |λ_t1|, |λ_t2| ≤ μ λ_n, else a pyramid of `sides` edges by Lemke
     if law[0] != 0.0:
@@ -92,19 +92,10 @@ def solve_lcp(data):
 @kernel
 def try_impulses(data):
     """Try the impulses of the last step."""
-    try_last_impulses(data, TOLERANCE)
-
-
-@kernel
-def next_lcp(data):
-    """Gather the next contact problem that the impulses of the last step do not solve."""
-    return next_unheld_problem(data, TOLERANCE, 0.0, inner_share(vector(data, f.LAW)))
-
-
-@kernel
-def inner_share(law):
-    """Return the largest circle in the polygon or box of friction, over that of the cone."""
-    return np.cos(np.pi / law[1]) if law[0] == 0.0 else 1.0
+    law = vector(data, f.LAW)
+    # largest circle in the polygon, or in the box, of friction, over that of the cone
+    share = np.cos(np.pi / law[1]) if law[0] == 0.0 else 1.0
+    try_last_impulses(data, TOLERANCE, 0.0, share)
 
 
 IN_SEQUENCE = compiled_law(solve_lcp, before_solving=sequence_impacts)
@@ -120,7 +111,7 @@ class Lcp(TimeSteppingModel):
     name: ClassVar[str] = 'lcp'
     parameter_class: ClassVar[type[Parameters]] = LcpParameters
     compiled: CompiledLaw = compiled_law(
-        solve_lcp, before_solving=try_impulses, next_problem=next_lcp
+        solve_lcp, before_solving=try_impulses, next_problem=next_unheld_problem
     )
 
     def __init__(self, **parameters: int | str) -> None:

@@ -71,7 +71,7 @@ def solve_ncp(data):
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, work, tolerance = rows_of(data), cone_work_of(data), law[TOLERANCE]
     # κ = 0: the law with Γ(w), not the convex relaxation; warm start from the last impulses
-    if not last_impulses_hold(data, rows, work, tolerance, 0.0, 1.0):
+    if not last_impulses_hold(data):
         impulse = vector(data, f.ROW_IMPULSE)[:n]
         report_solve(data, solve_cones(rows, impulse, work, tolerance, iteration_limits(law), 0.0))
 
@@ -79,13 +79,7 @@ def solve_ncp(data):
 @kernel
 def try_impulses(data):
     """Try the impulses of the last step."""
-    try_last_impulses(data, vector(data, f.LAW)[TOLERANCE])
-
-
-@kernel
-def next_ncp(data):
-    """Gather the next contact problem that the impulses of the last step do not solve."""
-    return next_unheld_problem(data, vector(data, f.LAW)[TOLERANCE], 0.0, 1.0)
+    try_last_impulses(data, vector(data, f.LAW)[TOLERANCE], 0.0, 1.0)
 
 
 @kernel
@@ -116,7 +110,7 @@ class Ncp(ConeModel):
     associated: ClassVar[float] = 0.0
     parameter_class: ClassVar[type[Parameters]] = NcpParameters
     compiled: CompiledLaw = compiled_law(
-        solve_ncp, before_solving=try_impulses, next_problem=next_ncp
+        solve_ncp, before_solving=try_impulses, next_problem=next_unheld_problem
     )
 
     def __init__(self, **parameters: float | str) -> None:

@@ -337,7 +337,7 @@ def solve_null_space(data):
         report_solve(data, (NONFINITE, 0, np.inf))
         return
     work = cone_work_of(data)
-    if last_impulses_hold(data, rows, work, TOLERANCE, 0.0, 1.0):
+    if last_impulses_hold(data):
         return
     state, uses_bias, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
     old, baumgarte = np.empty(nc), law[USES_BAUMGARTE] != 0.0
@@ -381,7 +381,7 @@ def try_impulses(data):
     """Try the impulses of the last step where the held feet, and no others, carried them."""
     law = vector(data, f.LAW)
     if law[SUPPORT_GIVEN] == 0.0 and law[USES_BAUMGARTE] != 0.0 and keeps_feet(data):
-        try_last_impulses(data, TOLERANCE)
+        try_last_impulses(data, TOLERANCE, 0.0, 1.0)
 
 
 @kernel
@@ -401,12 +401,6 @@ def keeps_feet(data):
         if not same:
             return False
     return True
-
-
-@kernel
-def next_null_space(data):
-    """Gather the next contact problem that the impulses of the last step do not solve."""
-    return next_unheld_problem(data, TOLERANCE, 0.0, 1.0)
 
 
 @kernel
@@ -439,7 +433,7 @@ class NullSpace(TimeSteppingModel):
     parameter_class: ClassVar[type[Parameters]] = NullSpaceParameters
     compiled: CompiledLaw = compiled_law(
         solve_null_space, before_step=command_support, before_solving=try_impulses,
-        next_problem=next_null_space,
+        next_problem=next_unheld_problem,
     )  # fmt: skip
     restitutes: ClassVar[bool] = False
     has_memory = True  # the support outlasts the step
