@@ -45,15 +45,16 @@ from contact_sim.solvers._cone_problem import (
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import has_bilateral
-from contact_sim.step._contact_rows import cone_work_of, last_dof, rows_of
+from contact_sim.step._contact_rows import cone_work_of, first_moment, last_dof, rows_of
 from contact_sim.step._inertia import is_deep
 
 TOLERANCE, ASSOCIATED, SHARE, HOLD = range(4)
 """Places in the field `rest_trial`: what the law gives, then whether the impulses hold."""
-STEADY = 1e-3
+STEADY, STEADY_WITH_FRICTION = 1e-2, 1e-3
 """Change of velocity that kept impulses may cause, over the velocity that the law tolerates [-].
 A motion that is kept is fed by gaps, b = β φ/h, and leaves the tolerance in √(2/(β STEADY)) steps,
-100 with β = 0.2. Less would be longer in coming, and for small steps lie within the rounding."""
+30 or 100 with β = 0.2. The less it is the longer it takes until a robot is as calm, but one with
+dry friction in its joints comes to a full stop."""
 SLOW_JOINTS = 100.0
 """Speed of a dof, in rad/s or m/s, over that of contacts, up to which impulses are tried [-]."""
 NEAR_DOFS = 3
@@ -200,7 +201,8 @@ def hold(data, rows, work):
         if rows.lower[k] < impulse[a] < rows.upper[k]:
             change = w[a] - (rows.g[a] - free[a]) - u_start[a]
             changed = max(changed, rho[a] * abs(change))
-    if not changed <= STEADY * goal:
+    steady = STEADY_WITH_FRICTION if first_moment(data) > 0 else STEADY
+    if not changed <= steady * goal:
         return False
     report_solve(data, (CONVERGED, 0, residual))
     if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
@@ -213,25 +215,36 @@ def hold(data, rows, work):
 @kernel
 def fill_rho_bounds(data, nc, rho):
     """Fill upper bounds of ρ of the rows at hand [kg, kg m²], those of `nc` contacts first."""
-    row_of, leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
+    row_of, leaf, dof_parent = (
+        integers(data, f.ROW_OF), integers(data, f.ROW_LEAF), integers(data, f.DOF_PARENT)
+    )  # fmt: skip
+    J, inertia = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA)
+    mass = vector(data, f.TOTAL_MASS)[0]
+    # contacts: the least of the bounds of their three rows and of the mass
     for r in range(0, 3 * nc, 3):
-        bound = vector(data, f.TOTAL_MASS)[0]
-        for a in range(r, r + 3):
-            bound = min(bound, effective_mass_bound(data, row_of[a], leaf[a], -1))
-        rho[r] = rho[r + 1] = rho[r + 2] = bound
+        dof, row, count = leaf[r], row_of[r], 0
+        a1 = a2 = a3 = b1 = b2 = b3 = 0.0
+        while dof >= 0 and count < NEAR_DOFS:
+            j1, j2, j3 = J[dof, row], J[dof, row + 1], J[dof, row + 2]
+            weight = np.sqrt(inertia[dof, dof])
+            a1, a2, a3 = a1 + j1 * j1, a2 + j2 * j2, a3 + j3 * j3
+            b1, b2, b3 = b1 + abs(j1) * weight, b2 + abs(j2) * weight, b3 + abs(j3) * weight
+            dof, count = dof_parent[dof], count + 1
+        bound = min(bound_of(a1, b1), min(bound_of(a2, b2), bound_of(a3, b3)))
+        rho[r] = rho[r + 1] = rho[r + 2] = min(mass, bound)
+    # scalar rows
     first, end = 3 * vector(data, f.GAP).shape[0], integers(data, f.INTERVAL_END)
-    for a in range(3 * nc, rho.shape[0]):
-        dof = last_dof(leaf[a], integers(data, f.DOF_PARENT))
-        rho[a] = effective_mass_bound(data, row_of[a], dof, end[row_of[a] - first])
+    for r in range(3 * nc, rho.shape[0]):
+        dof, row, count = last_dof(leaf[r], dof_parent), row_of[r], 0
+        a1 = b1 = 0.0
+        while dof > end[row - first] and count < NEAR_DOFS:
+            j1 = J[dof, row]
+            a1, b1 = a1 + j1 * j1, b1 + abs(j1) * np.sqrt(inertia[dof, dof])
+            dof, count = dof_parent[dof], count + 1
+        rho[r] = bound_of(a1, b1)
 
 
 @kernel
-def effective_mass_bound(data, row, dof, end):
-    """Return an upper bound of 1/G_rr [kg, kg m²] of a row with entries from `dof` to `end`."""
-    J, inertia = matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA)
-    dof_parent, count, squares, spread = integers(data, f.DOF_PARENT), 0, 0.0, 0.0
-    while dof > end and count < NEAR_DOFS:
-        squares += J[dof, row] ** 2
-        spread += abs(J[dof, row]) * np.sqrt(inertia[dof, dof])
-        dof, count = dof_parent[dof], count + 1
+def bound_of(squares, spread):
+    """Return the bound of ρ of a row j from Σ j_k² and Σ |j_k| √M̂_kk; ∞ where j is zero."""
     return (spread / squares) ** 2 if squares > 0.0 else np.inf
