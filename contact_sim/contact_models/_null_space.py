@@ -395,7 +395,9 @@ def keeps_feet(data):
     for i in range(contact_branches(data)[3]):
         n, state = 3 * i + 2, memory[i, STATE]
         if active[i] > 0.0 and impulse[n] > 0.0:
-            same = state == TOUCHED and memory[i, REGULAR] > 0.5
+            # between steps the first three numbers are a vector in world axes
+            regular = memory[i, 0] ** 2 + memory[i, 1] ** 2 + memory[i, 2] ** 2
+            same = state == TOUCHED and regular > 0.5
         else:
             same = active[i] <= 0.0 or (state == FREE_FOOT and u_free[n] + bias[n] >= 0.0)
         if not same:
