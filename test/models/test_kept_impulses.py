@@ -30,7 +30,6 @@ def stand(robot: RobotModel) -> JointCommand:
 def test_a_robot_at_rest_keeps_its_impulses(model):
     robot = contact_sim.load_robot('go1')
     sim, solved = (contact_sim.Simulator(robot, model) for _ in range(2))
-    solved._workspace.floats[:] = 0  # no bounds of ρ: always with G
     command = stand(robot)
     sim.follow(command, 2500)
     height, kept = sim.q[2], 0
@@ -38,25 +37,41 @@ def test_a_robot_at_rest_keeps_its_impulses(model):
         sim._workspace.delassus[:] = np.nan  # a step that reads it is not finite
         impulse = sim._data.impulse.copy()
         solved.restore(sim.snapshot())
+        solved._data.impulse[:] *= 1.001  # do not hold, so that this one solves every step
         expected, report = solved.follow(command, 1), sim.follow(command, 1)
         same = np.array_equal(impulse, report.record.impulse)
         kept += same and bool(np.isnan(sim._workspace.delassus[1]))
         assert report.v == pytest.approx(expected.v, abs=200.0 * TOLERANCE * FALL)
         assert report.residuals.ncp <= 10.0 * TOLERANCE * abs(impulse).max()
         assert report.solver.status == expected.solver.status
+        assert not np.array_equal(expected.record.impulse, 1.001 * impulse)
     assert kept > STEPS // 2
     sim.follow(command, 20_000)
     assert sim.q[2] == pytest.approx(height, abs=1e-9)
 
 
 @pytest.mark.parametrize('model', LAWS, ids=repr)
+def test_without_bounds_of_step_lengths_impulses_are_tried_with_the_delassus_matrix(model):
+    robot, kept = contact_sim.load_robot('go1'), 0
+    sim, command = contact_sim.Simulator(robot, model), stand(robot)
+    sim._workspace.floats[:] = 0
+    sim.follow(command, 2500)
+    for _ in range(STEPS):
+        impulse = sim._data.impulse.copy()
+        report = sim.follow(command, 1)
+        kept += np.array_equal(impulse, report.record.impulse)
+        assert report.residuals.ncp <= 10.0 * TOLERANCE * abs(impulse).max()
+    assert kept > STEPS // 2
+
+
+@pytest.mark.parametrize('model', LAWS, ids=repr)
 def test_a_robot_that_is_pushed_moves_at_once(model):
     robot = contact_sim.load_robot('go1')
     sim, solved = (contact_sim.Simulator(robot, model) for _ in range(2))
-    solved._workspace.floats[:] = 0
     command = stand(robot)
     sim.follow(command, 3000)
     solved.restore(sim.snapshot())
+    solved._data.impulse[:] *= 1.001
     pushed = JointCommand(
         command.position + 0.01, command.velocity, command.effort, command.stiffness,
         command.damping,
@@ -72,7 +87,6 @@ def test_of_two_robots_the_one_that_needs_other_impulses_is_solved():
     pair = contact_sim.joined({'a': robot, 'b': robot}, {'b': (2.0, 1.0, 0.0)})
     command, zero = stand(pair), np.zeros(24)
     sim, solved = (contact_sim.Simulator(pair, Ncp()) for _ in range(2))
-    solved._workspace.floats[:] = 0
     sim.follow(command, 3000)
     joints, kept, base = pair.of('b')[2], 0, sim._workspace
     own = base.contact_island[: len(pair.contact_points)] == base.contact_island[0]
@@ -83,6 +97,7 @@ def test_of_two_robots_the_one_that_needs_other_impulses_is_solved():
         moved = JointCommand(target, zero, zero, command.stiffness, command.damping)
         before = sim._data.contact_force.copy()
         solved.restore(sim.snapshot())
+        solved._data.impulse[:] *= 1.001
         report, expected = sim.follow(moved, 1), solved.follow(moved, 1)
         assert report.v == pytest.approx(expected.v, abs=200.0 * TOLERANCE * FALL)
         same = (before == sim._data.contact_force).all(axis=1)
