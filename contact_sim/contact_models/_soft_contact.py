@@ -1,7 +1,7 @@
 """Newton's method of the soft laws, before and after the Delassus matrix is formed.
 
 The Newton step of soft contact is found in joint velocities (step/_tree_newton.py) without G, and
-nearly all steps are solved so: G would be a sixth of their cost. It is formed where three steps
+nearly all steps are solved so: G would be a sixth of their cost. It is formed where a few steps
 are not enough, where the rows are not all on one tree, and where the law reads it.
 """
 
