@@ -527,9 +527,12 @@ def prepare_event(arc):
 
 
 @kernel
-def finish_step(data, arc, events, residual):
-    """Write the step into the step data; `residual` is the largest of its solves [N]."""
-    remove_drift(data, arc)
+def finish_step(data, arc, events, residual, drift):
+    """Write the step into the step data; `residual` is the largest of its solves [N].
+
+    `drift` is how much drift of the held rows stays [m/s, rad/s].
+    """
+    remove_drift(data, arc, drift)
     h, v_start = vector(data, f.TIME_STEP)[0], vector(data, f.V_START)
     v_next = vector(data, f.V_NEXT)
     assign(vector(data, f.Q), vector(arc, e.ARC_Q))

@@ -5,6 +5,7 @@ integrated with a Runge-Kutta scheme of 4th order; touch-down, lift-off, the sta
 a slip are located, impacts are maps of the velocity, and after each event the modes are chosen by
 the contact problem at acceleration level. theory 2.6 to 2.8, T8, T12 to T15.
 
+    try the step in the modes at hand, without an event         (_event_free.py)
     while t < h:   impact, if a contact closes                     (_impacts.py)
                    choose the modes                                (_motion.py, _modes.py)
                    integrate with them until a guard is violated   (_arcs.py, _motion.py)
@@ -23,6 +24,7 @@ the velocity jumps.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -41,8 +43,9 @@ from contact_sim.contact_models._base import (
 from contact_sim.contact_models._impact_sequence import SEQUENTIAL, multiple_impacts_parameter
 from contact_sim.contact_models._ncp import Ncp
 from contact_sim.contact_models._stages import READY, entry_of
-from contact_sim.contact_models.hybrid import _arcs, _impacts, _motion
+from contact_sim.contact_models.hybrid import _arcs, _event_free, _impacts, _motion
 from contact_sim.contact_models.hybrid._arc_fields import STAGES, ArcArrays
+from contact_sim.contact_models.hybrid._event_free import BEGUN, FINISHED, STARTED
 from contact_sim.contact_models.hybrid._impacts import IMPACT_LAWS
 from contact_sim.contact_models.hybrid._modes import OPEN, SLIP, STICK
 from contact_sim.dynamics._rigid_body import PinocchioTerms
@@ -199,12 +202,23 @@ class EventDriven:
             return status
         if self._terms is not None:
             self._effects[:] = self._workspace.data.nonlinear_effects
-        code, events = self._run(float(self._workspace.data.time_step[0]))
+        self._residual, self._longest = 0.0, self._settings.max_substep
+        done, collides, followed = STARTED, False, None
+        if self._terms is None and self._rows is None and not self._has_regions:
+            done, collides, *followed = advance_without_events(*self._arrays, self._longest)
+            if done == FINISHED:
+                self.update_contacts()
+                return READY
+        else:
+            collides = start_step(*self._arrays)
+        if self._rows is not None:  # start_step has imposed driven speeds
+            self._evaluate_velocity()
+        code, events = self._run(collides, followed if done == BEGUN else None)
         if not (is_finite(self._arc.arc_q) and is_finite(self._arc.arc_v)):
             code = NONFINITE  # the fallback takes the step back
         if code not in SOLVED:
             return self._fall_back(code, events)
-        finish_step(*self._arrays, events, self._residual)
+        finish_step(*self._arrays, events, self._residual, 0.0)
         if self._terms is not None:
             self._workspace.data.nonlinear_effects[:] = self._effects
         if self._rows is not None:
@@ -216,32 +230,25 @@ class EventDriven:
         """Fill placements, M and the contact points at the current q."""
         self._fallback.update_contacts()
 
-    def _run(self, h: float) -> tuple[int, int]:
-        """Advance the arc by h; return the status code and the number of events."""
+    def _run(self, collides: bool, followed: Sequence[Any] | None) -> tuple[int, int]:
+        """Advance the arc by h; return the status code and the number of events.
+
+        `followed`: what `_integrate` has returned for a first arc.
+        """
         arc, t, events, lenience, before = self._arc, 0.0, 0, 0.0, None
-        self._residual, self._longest = 0.0, self._settings.max_substep
-        collides = start_step(*self._arrays)
-        if self._rows is not None:  # start_step has imposed driven speeds
-            self._evaluate_velocity()
+        h = float(self._workspace.data.time_step[0])
         while True:
-            if self._has_regions:
-                fill_coefficients(*self._arrays)
-            code = CONVERGED
-            if collides:
-                code, _, residual = apply_impact(*self._arrays, *self._law)
-                self._residual = max(self._residual, residual)
-                self._evaluate_velocity()
-            if code in SOLVED:
-                code, _, self._residual = choose_modes(*self._arrays, self._length(h - t))
+            code = self._choose(collides, h - t) if followed is None else CONVERGED
             if code not in SOLVED:
                 return code, events
             # same modes as before the event: redundant forces left their bounds; allow more
             modes = (arc.contact_mode.tobytes(), arc.interval_mode.tobytes())
             redundant = modes == before
             lenience = 4.0 * lenience + 1.0 if redundant else 0.0
-            if not begin_arc(*self._arrays, lenience):
+            if followed is None and not begin_arc(*self._arrays, lenience):
                 return NONFINITE, events
-            t, located = self._follow(t, h, redundant)
+            t, located = self._follow(t, h, redundant, followed)
+            followed = None
             events += located
             if t == NOT_FOLLOWED:
                 return TOO_MANY_EVENTS, events
@@ -254,14 +261,30 @@ class EventDriven:
             if located:
                 collides = prepare_event(*self._own)
 
-    def _follow(self, t: float, h: float, redundant: bool) -> tuple[float, bool]:
+    def _choose(self, collides: bool, remaining: float) -> int:
+        """Apply the impact if a contact collides, and choose the modes; return the status code."""
+        code = CONVERGED
+        if self._has_regions:
+            fill_coefficients(*self._arrays)
+        if collides:
+            code, _, residual = apply_impact(*self._arrays, *self._law)
+            self._residual = max(self._residual, residual)
+            self._evaluate_velocity()
+        if code in SOLVED:
+            code, _, self._residual = choose_modes(*self._arrays, self._length(remaining))
+        return int(code)
+
+    def _follow(
+        self, t: float, h: float, redundant: bool, followed: Sequence[Any] | None
+    ) -> tuple[float, bool]:
         """Integrate from t to the next event, the next choice of modes or h, in the modes at hand.
 
         Returns the time, or NOT_FOLLOWED, and if an event is there. `redundant`: modes as before.
         """
         while t < h:
             dt = self._length(h - t)
-            fine, violated = self._integrate(dt)
+            fine, violated = self._integrate(dt) if followed is None else followed
+            followed = None
             located = fine and violated > 0 and not self._forces_can_adapt(dt)
             end = self._locate(dt, redundant) if located else dt
             if not fine or end == NOT_FOLLOWED:
@@ -444,6 +467,7 @@ def _with_arc(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, *a
 
 run: Any = None
 
+advance_without_events = entry_of(_event_free.advance_without_events, _with_arc)
 start_step = entry_of(_arcs.start_step, _with_arc)
 fill_coefficients = entry_of(_motion.fill_coefficients, _with_arc)
 evaluate_velocity = entry_of(_motion.evaluate_velocity, _with_arc)
