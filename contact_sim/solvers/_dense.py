@@ -1,7 +1,7 @@
 """Small dense linear systems and quadratic programs, solved in place.
 
     eliminate, eliminate_right_sides   Gaussian elimination with partial pivoting
-    solve_symmetric                    L D Lᵀ without pivots
+    solve_symmetric, solve_eliminated  L D Lᵀ without pivots
     eliminate_symmetric                the same for some of the unknowns
     cholesky, cholesky_solve           L Lᵀ
     least_norm_factored                pivoted Cholesky of a singular matrix
@@ -194,7 +194,22 @@ def solve_symmetric(A, b, m):
     A = L D Lᵀ without pivots; D Lᵀ with 1/D on the diagonal overwrites it.
     """
     eliminate_symmetric(A, b, m, m)
-    # back substitution with D Lᵀ
+    substitute_back(A, b, m)
+
+
+@kernel
+def solve_eliminated(A, b, m):
+    """Overwrite b with A⁻¹ b, with an A that `solve_symmetric` has left."""
+    for k in range(m):
+        share = b[k] * A[k, k]
+        for j in range(k + 1, m):
+            b[j] -= share * A[k, j]
+    substitute_back(A, b, m)
+
+
+@kernel
+def substitute_back(A, b, m):
+    """Overwrite b with the solution of D Lᵀ x = b; 1 / D is on the diagonal of A."""
     for j in range(m - 1, -1, -1):
         x = b[j] * A[j, j]
         b[j] = x

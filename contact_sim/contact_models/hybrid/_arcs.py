@@ -23,7 +23,6 @@ from contact_sim.contact_models.hybrid._motion import (
     hold_modes,
     impose_driven_speeds,
     in_start_frames,
-    remove_drift,
     store_constraint_impulse,
 )
 from contact_sim.dynamics._integration import (
@@ -527,12 +526,8 @@ def prepare_event(arc):
 
 
 @kernel
-def finish_step(data, arc, events, residual, drift):
-    """Write the step into the step data; `residual` is the largest of its solves [N].
-
-    `drift` is how much drift of the held rows stays [m/s, rad/s].
-    """
-    remove_drift(data, arc, drift)
+def finish_step(data, arc, events, residual):
+    """Write the step into the step data; `residual` is the largest of its solves [N]."""
     h, v_start = vector(data, f.TIME_STEP)[0], vector(data, f.V_START)
     v_next = vector(data, f.V_NEXT)
     assign(vector(data, f.Q), vector(arc, e.ARC_Q))

@@ -33,7 +33,16 @@ import numpy as np
 from contact_sim._types import Array
 from contact_sim._validation import is_finite
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, frames, matrix, vector
+from contact_sim.arrays._views import (
+    WORLD_NUMBERS,
+    address_of,
+    arrays_at,
+    arrays_of,
+    frames,
+    matrix,
+    places_of_worlds,
+    vector,
+)
 from contact_sim.contact_models._base import (
     Stepper,
     TimeStepping,
@@ -60,7 +69,7 @@ from contact_sim.solvers._cone_problem import (
     NONFINITE,
     TOO_MANY_EVENTS,
 )
-from contact_sim.solvers._jit import entry
+from contact_sim.solvers._jit import entry, integers_at
 from contact_sim.step._bilateral_rows import PythonConstraints
 from contact_sim.step._workspace import Workspace
 
@@ -167,6 +176,8 @@ class EventDriven:
         arc.settings[:] = settings.stiction_speed, settings.stabilisation
         own = arc.numbers, arc.indices, arc.layout
         self._own, self._arrays = own, (*workspace.arrays, *own)
+        self._places = places_of_worlds(*workspace.arrays), places_of_worlds(*own)
+        self._addresses = [address_of(places) for places in self._places]
         self._terms = PinocchioTerms(workspace) if workspace.external_terms[0] else None
         self._rows = PythonConstraints(workspace) if workspace.table.functions else None
         self._effects: Array = np.zeros(workspace.sizes.nv)
@@ -175,19 +186,25 @@ class EventDriven:
 
     def _compile(self) -> None:
         """Call the entries that only events need: the first event costs what all others do."""
-        own = self._own
+        own, buffer = self._own, self._workspace.data.buffer
+        before = buffer.copy()
+        start_step(*self._arrays)
         fill_coefficients(*self._arrays)
         apply_impact(*self._arrays, *self._law)
+        evaluate_velocity(*self._arrays, self._arc.arc_v)
+        choose_modes(*self._arrays, self._longest)
+        begin_arc(*self._arrays, 0.0)
+        integrate(*self._arrays, self._longest)
         only_forces_violated(*own)
         earliest_root(*own, 0.0, 1.0, 0.5, False)
         time_since_root(*own, 0.0, 1.0, 0.5)
         watch_violated(*own)
         prepare_event(*own)
-        evaluate_velocity(*self._arrays, self._arc.arc_v)
-        memory = self._workspace.data.memory
-        kept = memory.copy()
+        accept(*self._arrays, self._longest)
+        remove_drift(*self._arrays)
+        finish_step(*self._arrays, 0, 0.0)
         store_fallback_state(*self._workspace.arrays)
-        memory[:] = kept
+        buffer[:] = before
 
     def advance(self) -> int:
         """Advance the state by h; return the status of the world."""
@@ -197,19 +214,20 @@ class EventDriven:
             return self._advance()
 
     def _advance(self) -> int:
-        status = self._fallback.begin()
+        self._residual, self._longest = 0.0, self._settings.max_substep
+        if self._terms is None and self._rows is None:
+            done, collides, *followed = advance_without_events(*self._addresses, self._longest)
+            if done == FINISHED:
+                return READY
+            status = int(self._workspace.status[0])
+        else:
+            done, collides, followed = STARTED, False, []
+            status = self._fallback.begin()
         if status != READY:
             return status
         if self._terms is not None:
             self._effects[:] = self._workspace.data.nonlinear_effects
-        self._residual, self._longest = 0.0, self._settings.max_substep
-        done, collides, followed = STARTED, False, None
-        if self._terms is None and self._rows is None and not self._has_regions:
-            done, collides, *followed = advance_without_events(*self._arrays, self._longest)
-            if done == FINISHED:
-                self.update_contacts()
-                return READY
-        else:
+        if self._terms is not None or self._rows is not None:
             collides = start_step(*self._arrays)
         if self._rows is not None:  # start_step has imposed driven speeds
             self._evaluate_velocity()
@@ -218,7 +236,8 @@ class EventDriven:
             code = NONFINITE  # the fallback takes the step back
         if code not in SOLVED:
             return self._fall_back(code, events)
-        finish_step(*self._arrays, events, self._residual, 0.0)
+        remove_drift(*self._arrays)
+        finish_step(*self._arrays, events, self._residual)
         if self._terms is not None:
             self._workspace.data.nonlinear_effects[:] = self._effects
         if self._rows is not None:
@@ -465,9 +484,15 @@ def _with_arc(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, *a
     return run(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), *arguments)
 
 
+def _at_addresses(address, arc_address, longest):  # type: ignore[no-untyped-def]
+    """Call `run` with the arrays of the step and of the arc by address: a microsecond less."""
+    places, own = integers_at(address, WORLD_NUMBERS), integers_at(arc_address, WORLD_NUMBERS)
+    return run(arrays_at(places, 0), arrays_at(own, 0), longest)
+
+
 run: Any = None
 
-advance_without_events = entry_of(_event_free.advance_without_events, _with_arc)
+advance_without_events = entry_of(_event_free.advance_without_events, _at_addresses)
 start_step = entry_of(_arcs.start_step, _with_arc)
 fill_coefficients = entry_of(_motion.fill_coefficients, _with_arc)
 evaluate_velocity = entry_of(_motion.evaluate_velocity, _with_arc)
@@ -478,6 +503,7 @@ integrate = entry_of(_arcs.integrate, _with_arc)
 start_stage = entry_of(_arcs.start_stage, _with_arc)
 finish_stage = entry_of(_arcs.finish_stage, _with_arc)
 accept = entry_of(_arcs.accept, _with_arc)
+remove_drift = entry_of(_motion.remove_drift, _with_arc)
 finish_step = entry_of(_arcs.finish_step, _with_arc)
 only_forces_violated = entry_of(_arcs.only_forces_violated)
 watch_violated = entry_of(_arcs.watch_violated)

@@ -33,16 +33,18 @@ from contact_sim.solvers._cone_problem import (
     cone_work,
     fill_rho,
     fill_velocity,
+    fill_velocity_symmetric,
     row_velocity,
 )
 from contact_sim.solvers._cone_solver import solve_cones
-from contact_sim.solvers._dense import assign
+from contact_sim.solvers._dense import assign, solve_eliminated, solve_symmetric
 from contact_sim.solvers._jit import kernel
 
 OPEN, STICK, SLIP = 0, 1, 2
 FORCE, NORMAL = 0, 1  # kinds of unknowns
 AWAY = 2  # mode of a limit that is not touched; 0 and ±1 are those of the other interval rows
 SMALLEST_PIVOT = 1e-7
+REGULAR_PIVOT = 1e-5  # pivot in any order, over the diagonal, from which no row is redundant
 TOLERANCE, MAX_SWEEPS = 1e-10, 400
 LIMITS = (50, 50, 1000)  # proximal points, sweeps and iterations of ADMM, see `solve_cones`
 ACCEPTED_RESIDUAL = 1e-8
@@ -246,11 +248,13 @@ def slip_direction(u1, u2, d1, d2, frozen):
 
 
 @kernel
-def mode_forces(rows, modes, reference, force):
+def mode_forces(rows, modes, reference, dofs, force):
     """Fill the forces (n,) that hold the modes; return False where they do not exist.
 
-    Redundant forces stay as they are in `reference` (n,).
+    Redundant forces stay as they are in `reference` (n,); more rows than `dofs` are redundant.
     """
+    if reference.shape[0] <= dofs and none_moves(modes) and held_forces(rows, reference, force):
+        return bool(np.isfinite(np.sum(force)))
     unknowns = unknown_forces(modes, False)
     row, m, first = unknowns.row, unknowns.row.shape[0], 0
     A, b = np.empty((m, m)), np.empty(m)
@@ -266,6 +270,38 @@ def mode_forces(rows, modes, reference, force):
         refine(A, b, F, order, rank, x)
     restore_friction(rows, modes, unknowns, x, force)
     return bool(np.isfinite(np.sum(force)))
+
+
+@kernel
+def none_moves(modes):
+    """Return True if all contacts stick and all intervals are held."""
+    moving = 0
+    for mode in modes.contact:
+        moving += mode != STICK
+    for mode in modes.interval:
+        moving += mode != 0
+    return moving == 0
+
+
+@kernel
+def held_forces(rows, reference, force):
+    """Fill the forces (n,) with G f + a = 0; return False if G is close to singular."""
+    # refinement from `reference`, as in `mode_forces`, with G = L D Lᵀ
+    G, n = rows.delassus, reference.shape[0]
+    F, step = G.copy(), np.empty(n)
+    assign(force, reference)
+    for refinement in range(REFINEMENTS):
+        fill_velocity_symmetric(rows, force, step)
+        if refinement == 0:
+            solve_symmetric(F, step, n)
+            for r in range(n):  # 1 / D is on the diagonal
+                if not 0.0 < F[r, r] * G[r, r] * REGULAR_PIVOT < 1.0:
+                    return False
+        else:
+            solve_eliminated(F, step, n)
+        for r in range(n):
+            force[r] -= step[r]
+    return True
 
 
 # --- Redundant contact forces: of all that hold the modes, some well inside their bounds.

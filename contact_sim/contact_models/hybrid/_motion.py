@@ -225,20 +225,14 @@ def pair_contacts(data, arc):
 @kernel
 def fill_arc_delassus(data, arc, interval_closed):
     """Fill G of the closed contacts and of these intervals, (ns,); return (contacts, rows)."""
-    na, n = collect_closed_rows(data, arc, interval_closed)
+    row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
+    na, n = collect_rows(
+        vector(arc, e.CLOSED), interval_closed, arc_branches(data, arc),
+        integers(data, f.INTERVAL_DOF), rows_on(data, ALL_ISLANDS), row_of, row_leaf,
+    )  # fmt: skip
     if n > 0:
         row_products(data, matrix(arc, e.JACOBIAN_TRANSPOSED), IMPLICIT, n)
     return na, n
-
-
-@kernel
-def collect_closed_rows(data, arc, interval_closed):
-    """List the rows of the closed contacts and of these intervals; return (contacts, rows)."""
-    return collect_rows(
-        vector(arc, e.CLOSED), interval_closed, arc_branches(data, arc),
-        integers(data, f.INTERVAL_DOF), rows_on(data, ALL_ISLANDS), integers(data, f.ROW_OF),
-        integers(data, f.ROW_LEAF),
-    )  # fmt: skip
 
 
 @kernel
@@ -517,7 +511,8 @@ def hold_modes(data, arc):
         )
     for r in range(n):
         near[r] = reference[row_of[r]]
-    held, acceleration = mode_forces(rows, modes, near, answer), vector(arc, e.ACCELERATION)
+    dofs = vector(arc, e.ARC_V).shape[0]
+    held, acceleration = mode_forces(rows, modes, near, dofs, answer), vector(arc, e.ACCELERATION)
     for r in range(n):
         force[row_of[r]] = holding[row_of[r]] = answer[r]
     # v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f
@@ -558,15 +553,21 @@ def classify_intervals(arc):
 
 
 @kernel
-def remove_drift(data, arc, least):
+def remove_drift(data, arc):
     """Take the drift out of the velocity of closed rows: u_t = 0, u_n = −α φ, intervals at rest.
 
-    It stays where it is at most `least` in all rows [m/s, rad/s]. A penetration that was there
-    before is taken out slowly, as is the position error of a bilateral row: u_n changes by no more
-    than MAX_CORRECTION_SPEED.
+    A penetration that was there before is taken out slowly, as is the position error of a
+    bilateral row: u_n changes by no more than MAX_CORRECTION_SPEED.
     """
-    row_of, held = integers(data, f.ROW_OF), vector(arc, e.INTERVAL_HELD)
-    na, n = collect_closed_rows(data, arc, held)
+    na, n = fill_arc_delassus(data, arc, vector(arc, e.INTERVAL_HELD))
+    constrain_row_delassus(data, n)
+    take_out_drift(data, arc, na, n)
+
+
+@kernel
+def take_out_drift(data, arc, na, n):
+    """Do the same with G of the n held rows, those of `na` contacts first."""
+    row_of = integers(data, f.ROW_OF)
     modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), np.zeros(n - 3 * na, np.int64))
     # errors of the velocities: u_n + α φ, bounded; the slip of what sticks
     mode, drift, ns = integers(arc, e.CONTACT_MODE), np.zeros(n), n - 3 * na
@@ -584,14 +585,12 @@ def remove_drift(data, arc, least):
         drift[3 * na + k] = u[row_of[3 * na + k]] + min(max(error, -most), most)
     for r in range(n):
         worst = max(worst, abs(drift[r]))
-    if worst <= least:
+    if worst == 0.0:
         return
     # impulses with G λ = −drift
-    fill_arc_delassus(data, arc, held)
-    constrain_row_delassus(data, n)
     rows = Rows(square(data, f.DELASSUS, n), drift, np.zeros(na), np.zeros(ns), np.zeros(ns))
     answer, impulse = np.zeros(n), np.zeros(vector(arc, e.IMPULSE).shape[0])
-    mode_forces(rows, modes, np.zeros(n), answer)
+    mode_forces(rows, modes, np.zeros(n), vector(arc, e.ARC_V).shape[0], answer)
     for r in range(n):
         impulse[row_of[r]] = answer[r]
     apply_arc_impulse(data, arc, impulse)
