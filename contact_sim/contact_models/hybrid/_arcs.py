@@ -18,6 +18,7 @@ from contact_sim.contact_models.hybrid._arc_fields import STAGES
 from contact_sim.contact_models.hybrid._modes import AWAY, OPEN, SLIP, STICK, is_limit
 from contact_sim.contact_models.hybrid._motion import (
     evaluate_velocity,
+    fill_arc_velocities,
     fill_joint_limits,
     fill_position_errors,
     hold_modes,
@@ -164,6 +165,11 @@ def fill_guards(data, arc):
     level, rate = vector(arc, e.LEVEL), vector(arc, e.RATE)
     rate[:] = np.nan
     heading, friction = matrix(arc, e.HEADING), vector(data, f.FRICTION)
+    # u̇ = J v̇ + J̇ v: the slope of guards that are speeds
+    slope, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
+    fill_arc_velocities(data, arc, vector(arc, e.ACCELERATION), slope)
+    for r in range(drift.shape[0]):
+        slope[r] += drift[r]
     mode, stiction_speed = integers(arc, e.CONTACT_MODE), vector(arc, e.SETTINGS)[0]
     nc, active, largest = mode.shape[0], vector(data, f.ACTIVE), LEAST_FORCE
     for r in range(force.shape[0]):
@@ -193,6 +199,7 @@ def fill_guards(data, arc):
             slack[nc + i] = force_slack
         elif friction[i] > 0.0:
             guard[nc + i] = u[r] * heading[i, 0] + u[r + 1] * heading[i, 1]
+            rate[nc + i] = slope[r] * heading[i, 0] + slope[r + 1] * heading[i, 1]
             slack[nc + i] = stiction_speed
     # interval rows
     lower, upper, error = vector(arc, e.LOWER), vector(arc, e.UPPER), vector(arc, e.INTERVAL_GAP)
@@ -209,14 +216,15 @@ def fill_guards(data, arc):
             slack[place], level[place], rate[place] = CLOSING_DEPTH, distance, speed
         else:
             guard[place], slack[place] = interval_mode[k] * u[r], stiction_speed
+            rate[place] = interval_mode[k] * slope[r]
     violated = 0
     for place in range(guard.shape[0]):
         if guard[place] < -slack[place]:
             violated += 1
-        if np.isnan(rate[place]):
-            level[place] = guard[place]
-        elif place < nc:
+        if place < nc and not np.isnan(rate[place]):
             level[place] = gap[place]
+        elif place < 2 * nc or interval_mode[place - 2 * nc] != AWAY:
+            level[place] = guard[place]
     return violated
 
 

@@ -186,8 +186,8 @@ class EventDriven:
 
     def _compile(self) -> None:
         """Call the entries that only events need: the first event costs what all others do."""
-        own, buffer = self._own, self._workspace.data.buffer
-        before = buffer.copy()
+        own, (numbers, indices, _) = self._own, self._workspace.arrays
+        before = numbers.copy(), indices.copy()
         start_step(*self._arrays)
         fill_coefficients(*self._arrays)
         apply_impact(*self._arrays, *self._law)
@@ -204,7 +204,7 @@ class EventDriven:
         remove_drift(*self._arrays)
         finish_step(*self._arrays, 0, 0.0)
         store_fallback_state(*self._workspace.arrays)
-        buffer[:] = before
+        numbers[:], indices[:] = before
 
     def advance(self) -> int:
         """Advance the state by h; return the status of the world."""
