@@ -327,6 +327,8 @@ def robot_header(robot: RobotModel) -> dict[str, Any]:
         'description': robot.description,
         # without a description the model itself, as Pinocchio serialises it
         'model': '' if robot.description else robot.pinocchio_model.saveToString(),
+        # masses may be others than those of the description
+        'inertias': _inertias(robot.pinocchio_model),
         'floating_base': robot.floating_base,
         'joint_names': list(robot.joint_names),
         'contact_points': _points_header(robot.contact_points),
@@ -407,12 +409,40 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
         robot = dataclasses.replace(robot, collisions=_collisions_of(header))
     else:
         robot = _single_robot(header)
+    if 'inertias' in header and header['inertias'] != _inertias(robot.pinocchio_model):
+        robot = _with_inertias(robot, header['inertias'])
     if numbers_must_match and number_hash(robot) != header['numbers']:
         raise RecordingError(
             f'robot {header["name"]!r}: its description gives other lengths, masses or limits '
             'than those that were recorded; the Pinocchio model was changed after loading'
         )
     return robot
+
+
+def _inertias(model: pin.Model) -> list[list[float]]:
+    """Return mass, centre of mass and inertia (3, 3) of the body behind each joint, 13 numbers."""
+    bodies = list(model.inertias)[1:]
+    return [[body.mass, *body.lever.tolist(), *body.inertia.ravel().tolist()] for body in bodies]
+
+
+def _with_inertias(robot: RobotModel, recorded: Any) -> RobotModel:
+    """Return `robot` with the numbers of `_inertias`."""
+    model = robot.pinocchio_model.copy()
+    try:
+        bodies = np.array(recorded, dtype=float).reshape(model.njoints - 1, 13)
+    except (TypeError, ValueError) as error:
+        raise RecordingError(
+            f'robot {robot.name!r}: the inertias of the recording are not {model.njoints - 1} '
+            f'lists of 13 numbers: {error}'
+        ) from error
+    if not (np.isfinite(bodies).all() and (bodies[:, 0] >= 0.0).all()):
+        raise RecordingError(
+            f'robot {robot.name!r}: an inertia of the recording is not finite, or a mass negative'
+        )
+    for joint, (mass, *numbers) in enumerate(bodies, 1):
+        lever, inertia = np.array(numbers[:3]), np.array(numbers[3:]).reshape(3, 3)
+        model.inertias[joint] = pin.Inertia(mass, lever, inertia)
+    return dataclasses.replace(robot, pinocchio_model=model)
 
 
 def _single_robot(header: Mapping[str, Any]) -> RobotModel:

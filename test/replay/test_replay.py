@@ -18,8 +18,15 @@ from contact_sim import InclinedPlane, InvalidInput, Ncp, NonFiniteState, Simula
 from contact_sim.collision._terrain import Planes, SphereGround
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.replay.__main__ import main
-from contact_sim.replay._format import ArchiveWriter, CannotRecord, RecordingError
+from contact_sim.replay._format import (
+    ArchiveWriter,
+    CannotRecord,
+    RecordingError,
+    robot_header,
+    robot_of,
+)
 from contact_sim.replay._replayer import compare
+from contact_sim.simulation._worlds import with_masses
 
 MODELS = contact_sim.contact_models()
 CHUNK = 500
@@ -117,6 +124,23 @@ def only_bounds_are_infinite(sim, file):
     for name, array in numbers.items():
         allowed = sim.sizes.n_limits if name.endswith('buffer') or 'state' in name else 0
         assert np.isinf(array).sum() <= allowed, name
+
+
+def test_a_robot_with_other_masses_repeats(go1, tmp_path):
+    masses = [1.05 * body.mass for body in list(go1.pinocchio_model.inertias)[1:]]
+    sim = Simulator(with_masses(go1, masses), time_step=2e-3)
+    with Recorder(sim, tmp_path / 'heavy.npz'):
+        drive(sim, 60)
+    found = Recording(tmp_path / 'heavy.npz')
+    assert found.robot().total_mass == pytest.approx(1.05 * go1.total_mass, rel=1e-12)
+    assert repeat(found).equal
+
+
+@pytest.mark.parametrize('inertias', [[[1.0] * 13], [[-1.0] * 13] * 13, 'x', None])
+def test_wrong_inertias_of_a_recording_are_refused(go1, inertias):
+    header = robot_header(go1) | {'inertias': inertias}
+    with pytest.raises(RecordingError, match=r"robot 'go1': .*inerti"):
+        robot_of(header, True)
 
 
 def test_a_recording_is_exact_and_says_what_was_run(go1, tmp_path):
