@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contact_sim.solvers._cone_problem import largest_eigenvalue, project_cone
-from contact_sim.solvers._dense import eliminate, solve_symmetric
+from contact_sim.solvers._dense import eliminate, solve_eliminated, solve_symmetric
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 numbers = st.floats(-10.0, 10.0)
@@ -52,3 +52,7 @@ def test_dense_systems_are_solved_as_by_numpy(m, seed):
         size = np.abs(matrix).max() * np.abs(x[:m]).max() + np.abs(b).max()
         assert np.allclose(matrix @ x[:m], b, rtol=0, atol=1e-11 * size)
         assert np.isnan(x[m])
+    # again, with the factors of the last
+    y = np.append(2.0 * b, np.nan)
+    solve_eliminated(room, y, m)
+    assert y[:m] == pytest.approx(2.0 * x[:m], rel=1e-9, abs=1e-11)
