@@ -13,7 +13,7 @@ PENDULUM = f"""<robot name="pendulum"><link name="base"/>
 <link name="bob"><inertial><origin xyz="0 0 {LENGTH}"/><mass value="2"/>
 <inertia ixx="1e-9" iyy="1e-9" izz="1e-9" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="hinge" type="revolute"><parent link="base"/><child link="bob"/><axis xyz="0 1 0"/>
-<limit lower="-3" upper="3" effort="9" velocity="9"/></joint></robot>"""
+<limit lower="-3" upper="3" effort="90" velocity="9"/></joint></robot>"""
 
 
 def settled(sim, seconds):
@@ -127,6 +127,16 @@ def test_an_unstable_equilibrium_is_left():
             sim.step(np.zeros(1))
         expected = angle * np.cosh(np.sqrt(GRAVITY / LENGTH) * 2.0)
         assert sim.q[0] == pytest.approx(expected, rel=0.01, abs=0.0)
+
+
+def test_the_least_excess_of_a_torque_moves():
+    # held level by a motor, 1e-11 too strong: θ̈ = −1e-11 g / l
+    sim = Simulator(load_robot(PENDULUM, floating_base=False), 'hybrid', time_step=1e-3)
+    sim.reset([0.5 * np.pi])
+    hold = -2.0 * GRAVITY * LENGTH
+    for _ in range(1000):
+        sim.step([(1.0 + 1e-11) * hold])
+    assert sim.v[0] == pytest.approx(-1e-11 * GRAVITY / LENGTH, rel=0.02)
 
 
 def test_dry_friction_takes_what_a_motor_changes_at_rest():
