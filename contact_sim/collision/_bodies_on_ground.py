@@ -144,30 +144,33 @@ def keep_on_facets(ground, solid, shape, top, near, scratch, pool, key):
 
 @kernel
 def keep_on_planes(ground, solid, shape, near, pool, key):
-    """Store the contacts of a solid with planes."""
+    """Store the contacts of a solid with planes; return its gap to the nearest, −∞: not known."""
     if shape[4] > 0.0:
         keep_rims(ground, solid, shape, near, pool, key)
     elif shape[ELLIPSOID] > 0.0:
         keep_ellipsoid(ground, solid, shape, near, pool, key)
     else:
-        keep_corners_on_planes(ground, solid, shape, near, pool, key)
+        return keep_corners_on_planes(ground, solid, shape, near, pool, key)
+    return -np.inf
 
 
 @kernel
 def keep_corners_on_planes(ground, solid, shape, near, pool, key):
-    """Store the contacts of the corners with planes."""
-    radius = shape[3]
+    """Store the contacts of the corners with planes; return the least gap."""
+    radius, least = shape[3], np.inf
     for f in range(ground.features):
         n, offset = plane_of(ground.data, f)
         local = (dot(solid[0], n), dot(solid[1], n), dot(solid[2], n))
         above = dot(n, solid[3]) - offset - radius
         for i in range(int(shape[0])):
             gap = above + dot(local, corner_of(shape, i))
+            least = min(least, gap)
             if gap <= near:
                 p = add(solid[3], to_world(solid, corner_of(shape, i)))
                 keep_pair_contact(
                     pool, key + float(FACETS) * i + f, gap, n, sub(p, scaled(radius, n))
                 )
+    return least
 
 
 @kernel
@@ -602,7 +605,10 @@ def any_near_ground(ground, pose, carriers, near):
     n, offset = plane_of(ground.data, 0)
     for carrier in range(boxes.shape[0]):
         axes = pose[bodies[CARRIER_NUMBERS * carrier]]
-        near_any = near_any or not clears_plane(axes, boxes[carrier], n, offset + near)
+        near_any = near_any or not (
+            clears_plane(axes, boxes[carrier], n, offset + near)
+            or clearance_left(axes, boxes[carrier], known[carrier]) > near
+        )
     return near_any
 
 
@@ -620,26 +626,31 @@ def clears_plane(axes, box, n, offset):
 @kernel
 def detect_on_plane(ground, pose, solids, pairs, carriers, near, pool):
     """Fill slots of the contacts of solids with one plane; arguments as `detect_on_ground`."""
-    (bodies, boxes, _), (n, offset) = carriers, plane_of(ground.data, 0)
+    (bodies, boxes, known), (n, offset) = carriers, plane_of(ground.data, 0)
     own, size, place, reach, shapes, begin = solids[1:7]
     for carrier in range(boxes.shape[0]):
         c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
-        axes = pose[bodies[c]]
+        axes, least = pose[bodies[c]], MOST
         if clears_plane(axes, box, n, offset + near):
+            continue
+        if clearance_left(axes, box, known[carrier]) > near:
             continue
         # n·(R c + p) − d = (Rᵀ n)·c + n·p − d: in the axes of the body
         up = (dot(vec(axes, 0), n), dot(vec(axes, 3), n), dot(vec(axes, 6), n))
         height = dot(vec(axes, 9), n) - offset
         for k in range(bodies[c + 1], bodies[c + 2]):
             i = pairs[PAIR_NUMBERS * k]
-            above = height + dot(up, vec(own[i], 9))
-            if above > reach[i] + near:
-                continue
-            shape = shapes[begin[i] :]
-            if above <= extent_along(own[i], size[i], shape, up) + near:
+            above, shape = height + dot(up, vec(own[i], 9)), shapes[begin[i] :]
+            clearance = above - reach[i]
+            if clearance <= near:
+                clearance = above - extent_along(own[i], size[i], shape, up)
+            if clearance <= near:
                 place_solid(axes, own[i], place[i])
                 solid = solid_at(place, size, i)
-                keep_on_planes(ground, solid, shape, near, pool, float(CONTACTS) * k)
+                clearance = keep_on_planes(ground, solid, shape, near, pool, float(CONTACTS) * k)
+            least = min(least, clearance)
+        if least > near:
+            note_clearance(axes, least, near, known[carrier])
 
 
 @kernel

@@ -1,12 +1,14 @@
 """What searches keep of the ground changes no contact: lists of facets, clearances of bodies."""
 
+from itertools import product
+
 import coal
 import numpy as np
 import pinocchio as pin
 import pytest
 from test_coal import mesh_of, random_poses
 
-from contact_sim import Simulator, Worlds, load_robot
+from contact_sim import InclinedPlane, Plane, Simulator, Worlds, load_robot
 from contact_sim.arrays._fields import CLEARANCE, LIST_RADIUS, WAIT
 from contact_sim.collision._clearance import MOST, clearance_over_facets, moved_at_most
 from contact_sim.collision._detection import detect
@@ -38,7 +40,7 @@ SHEET = TriangleMesh(
 SMALL = HeightField(RANDOM.uniform(0.0, 0.03, (7, 6)), 0.1, (-0.3, -0.25))
 GROUNDS = {
     'hills': HILLS, 'mesh of hills': HILLS.as_mesh(), 'stairs': STAIRS, 'blocks': BLOCKS,
-    'sheet': SHEET, 'small field': SMALL,
+    'sheet': SHEET, 'small field': SMALL, 'slope': InclinedPlane(0.2),
 }  # fmt: skip
 
 
@@ -68,8 +70,10 @@ def walk(sim, random, steps):
 
 
 @pytest.mark.parametrize('seed', range(2))
-@pytest.mark.parametrize('name', ['go1', 'anymal_b'])
-@pytest.mark.parametrize('ground', GROUNDS)
+@pytest.mark.parametrize(
+    ('ground', 'name'),
+    [*product(GROUNDS, ('go1', 'anymal_b')), ('slope', 'solo12')],
+)
 def test_contacts_are_those_of_a_search_that_keeps_nothing(ground, name, seed):
     sim, random = Simulator(load_robot(name), 'ncp', GROUNDS[ground]), np.random.default_rng(seed)
     work = sim._workspace
@@ -94,7 +98,7 @@ def test_contacts_are_those_of_a_search_that_keeps_nothing(ground, name, seed):
         touching += int((work.data.feature[first:] >= 0.0).sum())
         clear += int((work.clearances[:, CLEARANCE] > 0.01).sum())
     assert touching > steps / 4
-    assert clear > (0 if ground in ('sheet', 'small field') else 2 * steps)
+    assert clear > (0 if ground in ('sheet', 'small field', 'slope') else 2 * steps)
 
 
 @pytest.mark.parametrize(
@@ -157,10 +161,15 @@ def flat(height):
     return TriangleMesh(np.column_stack([corners, np.full(4, height)]), faces)
 
 
+def level(height):
+    return Plane(offset=height)
+
+
 @pytest.mark.parametrize('rise', [0.02, 0.08])
-def test_bodies_that_were_clear_touch_ground_that_rises_under_them(rise):
+@pytest.mark.parametrize('ground', [flat, level])
+def test_bodies_that_were_clear_touch_ground_that_rises_under_them(ground, rise):
     robot, rng = load_robot('go1'), np.random.default_rng(2)
-    low, risen = flat(-0.08), flat(-0.08 + rise)
+    low, risen = ground(-0.08), ground(-0.08 + rise)
     worlds, fresh = Worlds(robot, 8, terrain=low), Worlds(robot, 8, terrain=risen)
     q = worlds.q.copy()
     for k in range(8):
