@@ -52,6 +52,7 @@ from contact_sim.derivatives._weight_motion import (
     fill_delassus_weight_slopes,
     fill_diagonal_weight_slopes,
 )
+from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import entry, kernel
 
 
@@ -121,6 +122,15 @@ COMPILED = {
     'null_space': compiled_linearisation('null_space', choose_held, linearise_null_space),
 }
 """Entries by the name of a law."""
+
+
+@entry
+def copy_parts(source, source_indices, numbers, indices, parts):
+    """Copy parts of the numbers of one step, from and to (any, 2), and all of its indices."""
+    for p in range(parts.shape[0]):
+        begin, end = parts[p, 0], parts[p, 1]
+        assign(numbers[0, begin:end], source[0, begin:end])
+    assign(indices[0], source_indices[0])
 
 
 @entry

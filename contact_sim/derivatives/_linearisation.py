@@ -9,14 +9,14 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from contact_sim._types import Array
+from contact_sim._types import Array, Indices
 from contact_sim.arrays._views import address_of, places_of_worlds
 from contact_sim.collision._detection import leaf_dof
 from contact_sim.contact_models._base import TimeSteppingModel, fill_placements
 from contact_sim.contact_models._impact_sequence import SEQUENTIAL
 from contact_sim.contact_models._stages import DIRECT, READY
 from contact_sim.derivatives import _fields as d
-from contact_sim.derivatives._compiled import COMPILED
+from contact_sim.derivatives._compiled import COMPILED, copy_parts
 from contact_sim.derivatives._differences import (
     OF_COMPLIANT,
     OF_SAP,
@@ -77,6 +77,7 @@ class Linearisation:
         self._weighs = self.law in WEIGHTS and not known
         self._weights = WEIGHTS.get(self.law, OF_TODOROV)
         self._counts, self._inputs = self.view('counts'), places['velocity'][2][1]
+        self._on_weight = self.view('on_weight')
         self._kept = slice(0, places['on_weight'][1])
         self._impulse = slice(*places['impulse'][:2])
         self._turned = slice(*places['force_slope'][:2])
@@ -109,9 +110,7 @@ class Linearisation:
         if self._deep:
             self._take_values(source.numbers[0], source.indices[0])
         else:
-            for part in self._copied:
-                work.numbers[0, part] = source.numbers[0, part]
-            work.indices[:] = source.indices
+            copy_parts(source.numbers, source.indices, work.numbers, work.indices, self._copied)
         if wrenches:
             slope = wrench_slope(work, wrenches, self.view('dof_first'))
             self.view('pushed')[:] = float(work.data.time_step[0]) * slope
@@ -159,7 +158,7 @@ class Linearisation:
 
     def _has_weights(self) -> bool:
         """Return whether the compliance of a row changes with q."""
-        return self._weighs and bool(self.view('on_weight')[: self._counts[d.ROWS]].any())
+        return self._weighs and bool(self._on_weight[: self._counts[d.ROWS]].any())
 
     def _fill_given(self) -> None:
         """Fill what is known by differences of the geometry."""
@@ -253,17 +252,17 @@ def length_of(places: Mapping[str, tuple[int, int, Any]], indices: bool) -> int:
     )
 
 
-def copied_parts(work: Workspace) -> tuple[slice, ...]:
+def copied_parts(work: Workspace) -> Indices:
     """Return the parts of the numbers that a step reads: state, kinematics and settings."""
     places = work._places
-    return (
-        slice(0, work.sizes.length),
-        slice(places['origin'][0], places['mass_matrix'][1]),
-        slice(places['fast'][0], places['fast'][1]),
-        slice(places['terrain'][0], places['limit_restitution'][1]),
-        slice(places['bilateral_places'][0], places['bilateral_laws'][1]),
-        slice(places['external'][0], work.numbers.shape[1]),
-    )
+    return np.array([
+        (0, work.sizes.length),
+        (places['origin'][0], places['mass_matrix'][1]),
+        (places['fast'][0], places['fast'][1]),
+        (places['terrain'][0], places['limit_restitution'][1]),
+        (places['bilateral_places'][0], places['bilateral_laws'][1]),
+        (places['external'][0], work.numbers.shape[1]),
+    ], dtype=np.int64)  # fmt: skip
 
 
 def law_name(model: TimeSteppingModel) -> str:

@@ -262,13 +262,13 @@ class Simulator:
         Raises:
             InvalidInput: also for a simulation, or a step, that has no derivatives.
         """
-        from contact_sim.derivatives._linearisation import Linearisation
-
         command = real_array('effort', effort)
         if command.shape != self._command.shape:
             raise InvalidInput(f'effort: shape {command.shape}; {effort_form(self.robot)}')
         arrays = self._linearisation
         if arrays is None or not arrays.fits(self._workspace, self._model):
+            from contact_sim.derivatives._linearisation import Linearisation
+
             arrays = self._linearisation = Linearisation(self._workspace, self._model)
         if external_wrenches is None and not self._pushed:
             return arrays.of_step(command)
