@@ -229,13 +229,14 @@ def keep_contacts_of(place, size, i, j, shapes, scratch, pool, key):
 # frame C and the point p of the moving contact, by a central difference in time.
 
 AT_ONCE = 256  # contacts of one pair that the difference looks at
+CLOSED_GAP = 1e-3  # gap from which no contact is closed [m], a hundred times what laws allow
 DIFFERENCE_STEP = 1e-5
 """Step of the difference [s]: exact to 1e-8 at 10 rad/s, and rounding is smaller."""
 
 
 @kernel
-def pair_drift(solids, motion, pairs, terrain, feature, drift):
-    """Fill J̇ v of every slot, rows (t1, t2, n).
+def pair_drift(solids, motion, pairs, terrain, slots, drift):
+    """Fill J̇ v of every slot, rows (t1, t2, n); 0 where the contact is not closed.
 
     Args:
         solids: (place, size, body): placements in world (n, 12), half sizes and radius (n, 4),
@@ -244,7 +245,7 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
         pairs: see PAIR_NUMBERS, shape (any,).
         terrain: (ground, shapes, first number of each, scratch for edges, reach of each solid,
             largest gap): as in `detect_on_ground`.
-        feature: what each slot holds, shape (slots,).
+        slots: (feature, gap) of each, shape (slots,).
         drift: out, shape (3 slots,).
     """
     place, size = np.empty((2, 12)), np.empty((2, 4))
@@ -255,10 +256,11 @@ def pair_drift(solids, motion, pairs, terrain, feature, drift):
         0, np.zeros(2, np.int64), np.empty((AT_ONCE, 3)), np.empty((AT_ONCE, 3, 3)),
         np.empty(AT_ONCE), np.empty(AT_ONCE),
     )  # fmt: skip
+    feature, gap = slots
     for i in range(feature.shape[0]):
         put(drift, 3 * i, (0.0, 0.0, 0.0))
         k = PAIR_NUMBERS * pair_of(feature[i])
-        if k < 0:
+        if k < 0 or gap[i] > CLOSED_GAP:
             continue
         pair, key = (pairs[k], pairs[k + 1]), feature[i] % CONTACTS
         size[0], size[1] = solids[1][pair[0]], solids[1][max(pair[1], 0)]

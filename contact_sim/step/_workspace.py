@@ -36,7 +36,13 @@ from contact_sim.collision._bodies_on_ground import (
     carriers_of,
     detect_on_ground,
 )
-from contact_sim.collision._body_pairs import detect_pairs, fill_pair_rows, meeting_dof, pair_drift
+from contact_sim.collision._body_pairs import (
+    CLOSED_GAP,
+    detect_pairs,
+    fill_pair_rows,
+    meeting_dof,
+    pair_drift,
+)
 from contact_sim.collision._contact_slots import CONTACTS, NO_FEATURE, clear_pool, pair_of
 from contact_sim.collision._detection import candidates_of, leaf_dof
 from contact_sim.collision._shapes import most_edges, shapes_of
@@ -742,8 +748,14 @@ def slot_for(key, first, start, feature):
 
 @kernel
 def fill_pair_drift(data):
-    """Fill J̇ v of the contacts between bodies in their slots, field `pair_drift`."""
-    call_with_arrays(integers(data, f.PAIR_SEARCH)[DRIFT], data)
+    """Fill J̇ v of the closed contacts between bodies in their slots, field `pair_drift`."""
+    gap, closed = vector(data, f.GAP), False
+    for i in range(integers(data, f.LEAF_DOF).shape[0], gap.shape[0]):
+        closed = closed or gap[i] <= CLOSED_GAP
+    if closed:
+        call_with_arrays(integers(data, f.PAIR_SEARCH)[DRIFT], data)
+    else:
+        vector(data, f.PAIR_DRIFT)[:] = 0.0
 
 
 @pointer(ADDRESSES)
@@ -751,6 +763,7 @@ def find_pair_drift(numbers: Any, indices: Any, layout: Any) -> None:
     """Fill `pair_drift`; the arrays of a step by their addresses."""
     data = Arrays(numbers, indices, layout)
     place, size = matrix(data, f.SOLID_POSE), matrix(data, f.SOLID_SIZE)
+    first = integers(data, f.LEAF_DOF).shape[0]
     # placed at the last search only where it was needed
     place_solids(
         matrix(data, f.POSE), integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), place
@@ -765,8 +778,7 @@ def find_pair_drift(numbers: Any, indices: Any, layout: Any) -> None:
     )  # fmt: skip
     pair_drift(
         (place, size, integers(data, f.SOLID_BODY)), motion, integers(data, f.PAIRS), terrain,
-        vector(data, f.FEATURE)[integers(data, f.LEAF_DOF).shape[0] :],
-        vector(data, f.PAIR_DRIFT),
+        (vector(data, f.FEATURE)[first:], vector(data, f.GAP)[first:]), vector(data, f.PAIR_DRIFT),
     )  # fmt: skip
 
 
