@@ -84,6 +84,8 @@ def test_steps_are_those_in_which_modes_are_chosen(case, monkeypatch):
     for report, expected in zip(*runs, strict=True):
         assert report.q == pytest.approx(expected.q, abs=1e-8)
         assert report.v == pytest.approx(expected.v, abs=1e-7)
+        assert report.record.energy == pytest.approx(expected.record.energy, abs=1e-6)
+        assert report.contacts.gap == pytest.approx(expected.contacts.gap, abs=1e-8)
         assert report.solver.status == expected.solver.status
         assert report.solver.iterations == expected.solver.iterations
         total, other = (one.contacts.force.sum(axis=0) for one in (report, expected))

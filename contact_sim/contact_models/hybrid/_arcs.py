@@ -168,8 +168,6 @@ def fill_guards(data, arc):
     # u̇ = J v̇ + J̇ v: the slope of guards that are speeds
     slope, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
     fill_arc_velocities(data, arc, vector(arc, e.ACCELERATION), slope)
-    for r in range(drift.shape[0]):
-        slope[r] += drift[r]
     mode, stiction_speed = integers(arc, e.CONTACT_MODE), vector(arc, e.SETTINGS)[0]
     nc, active, largest = mode.shape[0], vector(data, f.ACTIVE), LEAST_FORCE
     for r in range(force.shape[0]):
@@ -199,7 +197,8 @@ def fill_guards(data, arc):
             slack[nc + i] = force_slack
         elif friction[i] > 0.0:
             guard[nc + i] = u[r] * heading[i, 0] + u[r + 1] * heading[i, 1]
-            rate[nc + i] = slope[r] * heading[i, 0] + slope[r + 1] * heading[i, 1]
+            rate[nc + i] = (slope[r] + drift[r]) * heading[i, 0]
+            rate[nc + i] += (slope[r + 1] + drift[r + 1]) * heading[i, 1]
             slack[nc + i] = stiction_speed
     # interval rows
     lower, upper, error = vector(arc, e.LOWER), vector(arc, e.UPPER), vector(arc, e.INTERVAL_GAP)
@@ -216,7 +215,7 @@ def fill_guards(data, arc):
             slack[place], level[place], rate[place] = CLOSING_DEPTH, distance, speed
         else:
             guard[place], slack[place] = interval_mode[k] * u[r], stiction_speed
-            rate[place] = interval_mode[k] * slope[r]
+            rate[place] = interval_mode[k] * (slope[r] + drift[r])
     violated = 0
     for place in range(guard.shape[0]):
         if guard[place] < -slack[place]:
@@ -372,7 +371,18 @@ def end_of_arc(arc, dt):
 
 @kernel
 def accept(data, arc, dt):
-    """Make the end of the arc the state, and add up the impulses; return True if one slips."""
+    """Make the end of the arc the state and a new start; return True if a contact slips."""
+    end_at(arc, dt)
+    start_here(data, arc)
+    mode, slips = integers(arc, e.CONTACT_MODE), False
+    for i in range(mode.shape[0]):
+        slips = slips or mode[i] == SLIP
+    return slips
+
+
+@kernel
+def end_at(arc, dt):
+    """Make the end of an arc of dt [s] the state, and add up the impulses."""
     # impulses of the step: mean forces of the arc times dt
     total, mean = vector(arc, e.IMPULSE), vector(arc, e.MEAN_FORCE)
     for r in range(total.shape[0]):
@@ -383,11 +393,6 @@ def accept(data, arc, dt):
     assign(vector(arc, e.ARC_Q), vector(arc, e.STAGE_Q))
     assign(vector(arc, e.ARC_V), vector(arc, e.STAGE_V))
     assign(vector(arc, e.REFERENCE), vector(arc, e.FORCE))
-    start_here(data, arc)
-    mode, slips = integers(arc, e.CONTACT_MODE), False
-    for i in range(mode.shape[0]):
-        slips = slips or mode[i] == SLIP
-    return slips
 
 
 # --- The instant of an event, and the state after it.

@@ -18,13 +18,14 @@ from contact_sim.arrays._views import integers, matrix, square, vector
 from contact_sim.contact_models._stages import (
     begin_step,
     contact_rows,
+    describe_configuration,
     free_motion,
     place_and_detect,
 )
 from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._arcs import (
-    accept,
     begin_arc,
+    end_at,
     fill_guards,
     finish_step,
     integrate,
@@ -45,6 +46,7 @@ from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import has_bilateral
 from contact_sim.step._contact_rows import generalized_impulse, interval_branches
+from contact_sim.step._inertia import is_deep
 
 RESTING_SPEED = 1e-12  # speed of every dof up to which all is at rest [m/s, rad/s]
 RESTING_DRIFT = 1e-13  # drift of held rows up to which it is not taken out [m/s, rad/s]
@@ -84,10 +86,13 @@ def advance_without_events(data, arc, longest):
     fine = held and error <= 1.0 and np.isfinite(np.sum(vector(arc, e.STAGE_Q)))
     if not fine or violated > 0:
         return BEGUN, False, fine, violated
-    accept(data, arc, h)
+    end_at(arc, h)
     take_out_drift(data, arc, na, n)  # G is that of the end of the arc
     finish_step(data, arc, 0, residual)
-    place_and_detect(data)
+    if has_bilateral(data) or is_deep(data):
+        place_and_detect(data)
+    else:
+        describe_configuration(data)  # placed, and M filled, by the last stage
     return FINISHED, False, True, 0
 
 

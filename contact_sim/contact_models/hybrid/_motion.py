@@ -320,6 +320,9 @@ def in_start_frames(data, arc, force, out):
     now, start = frames(arc, e.FRAME), frames(data, f.FRAME_START)
     for i in range(now.shape[0]):
         r = 3 * i
+        if force[r] == 0.0 and force[r + 1] == 0.0 and force[r + 2] == 0.0:
+            out[r] = out[r + 1] = out[r + 2] = 0.0  # most contacts are open
+            continue
         # world axes: Rᵀ f, then those of the start: R₀ (Rᵀ f)
         x = y = z = 0.0
         for a in range(3):
