@@ -120,6 +120,16 @@ def test_a_robot_at_rest_answers_a_push_in_the_same_step(monkeypatch):
     assert np.abs(reports[-1].v).max() > 1e-2
 
 
+def test_forces_end_with_their_contacts():
+    sim = Simulator(load_robot('go1'), 'hybrid', friction=0.7)
+    effort = settled(sim, 3.0)(sim)
+    sim._data.q[2] += 0.01  # as if the ground had sunk
+    sim._stepper.update_contacts()
+    report = sim.step(effort)
+    assert report.v[2] < -1e-3
+    assert not report.contacts.force.any()
+
+
 def test_an_unstable_equilibrium_is_left():
     # θ = θ₀ cosh(√(g/l) t); at 0 it stays
     sim = Simulator(load_robot(PENDULUM, floating_base=False), 'hybrid', time_step=1e-3)

@@ -143,12 +143,25 @@ def rests(data, arc):
             return False
     if has_bilateral(data) or drifts(arc):
         return False
-    force = vector(arc, e.FORCE)
-    assign(force, vector(arc, e.REFERENCE))
-    if not balance(data, arc, force):
+    fill_last_forces(arc)
+    if not balance(data, arc, vector(arc, e.FORCE)):
         return False
     vector(arc, e.ALLOWANCE)[:] = 0.0
     return fill_guards(data, arc) == 0 and not leaves_bounds(arc)
+
+
+@kernel
+def fill_last_forces(arc):
+    """Fill the forces of the step before; what is open now has none."""
+    force, closed = vector(arc, e.FORCE), vector(arc, e.CLOSED)
+    assign(force, vector(arc, e.REFERENCE))
+    for i in range(closed.shape[0]):
+        if closed[i] == 0.0:
+            force[3 * i] = force[3 * i + 1] = force[3 * i + 2] = 0.0
+    held = vector(arc, e.INTERVAL_CLOSED)
+    for k in range(held.shape[0]):
+        if held[k] == 0.0:
+            force[3 * closed.shape[0] + k] = 0.0
 
 
 @kernel
