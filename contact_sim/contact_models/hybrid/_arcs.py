@@ -44,6 +44,7 @@ from contact_sim.step._workspace import describe_contacts
 ARC_TOLERANCE = 1e-2
 """Error of the velocity over one arc that calls for shorter arcs, relative to 1 and the speed."""
 CLOSING_DEPTH = 1e-12  # depth at which an approaching contact counts as closed [m]
+STILL = 1e-12  # speed up to which what is open neither approaches nor leaves: rounding [m/s]
 FORCE_SLACK = 1e-9  # violation of a force bound that counts, relative to the largest force
 LEAST_FORCE = 1e-9  # lower bound of that largest force [N]
 RESTING_SPEED = 1e-7  # normal speed up to which a touching contact counts as resting [m/s]
@@ -182,7 +183,7 @@ def fill_guards(data, arc):
             continue
         if mode[i] == OPEN:
             # open: the gap, or, at the surface, the speed of leaving it
-            approaches = gap[i] > 0.0 or u[r + 2] < 0.0
+            approaches = gap[i] > 0.0 or u[r + 2] < -STILL
             guard[i], slack[i] = gap[i] if approaches else u[r + 2], CLOSING_DEPTH
             rate[i] = u[r + 2]
             continue
@@ -211,7 +212,7 @@ def fill_guards(data, arc):
         elif interval_mode[k] == AWAY:
             side = impulse_sign(lower, upper, k)
             distance, speed = side * error[k], side * u[r]
-            guard[place] = distance if distance > 0.0 or speed < 0.0 else speed
+            guard[place] = distance if distance > 0.0 or speed < -STILL else speed
             slack[place], level[place], rate[place] = CLOSING_DEPTH, distance, speed
         else:
             guard[place], slack[place] = interval_mode[k] * u[r], stiction_speed
@@ -521,14 +522,14 @@ def prepare_event(arc):
             if slow and turns[i] > TURNS_BEFORE_CAPTURE:
                 mode[i] = STICK
         if mode[i] == OPEN:
-            if at_end[i] == 1 and u[3 * i + 2] < 0.0:
+            if at_end[i] == 1 and u[3 * i + 2] < -STILL:
                 closed[i], collides = 1.0, True
             at_end[i] = 0
     limit_mode, limit_closed = integers(arc, e.INTERVAL_MODE), vector(arc, e.INTERVAL_CLOSED)
     lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
     for k in range(limit_mode.shape[0]):
         if limit_mode[k] == AWAY:
-            approaches = impulse_sign(lower, upper, k) * u[3 * nc + k] < 0.0
+            approaches = impulse_sign(lower, upper, k) * u[3 * nc + k] < -STILL
             if at_end[2 * nc + k] == 1 and approaches:
                 limit_closed[k], limit_mode[k], collides = 1.0, 0, True
             at_end[2 * nc + k] = 0

@@ -54,7 +54,7 @@ from contact_sim.contact_models._ncp import Ncp
 from contact_sim.contact_models._stages import READY, entry_of
 from contact_sim.contact_models.hybrid import _arcs, _event_free, _impacts, _motion
 from contact_sim.contact_models.hybrid._arc_fields import STAGES, ArcArrays
-from contact_sim.contact_models.hybrid._event_free import BEGUN, FINISHED, STARTED
+from contact_sim.contact_models.hybrid._event_free import BEGUN, FINISHED, REFUSED, STARTED
 from contact_sim.contact_models.hybrid._impacts import IMPACT_LAWS
 from contact_sim.contact_models.hybrid._modes import OPEN, SLIP, STICK
 from contact_sim.dynamics._rigid_body import PinocchioTerms
@@ -219,18 +219,17 @@ class EventDriven:
             done, collides, *followed = advance_without_events(*self._addresses, self._longest)
             if done == FINISHED:
                 return READY
-            status = int(self._workspace.status[0])
+            if done == REFUSED:
+                return int(self._workspace.status[0])
         else:
-            done, collides, followed = STARTED, False, []
-            status = self._fallback.begin()
-        if status != READY:
-            return status
-        if self._terms is not None:
-            self._effects[:] = self._workspace.data.nonlinear_effects
-        if self._terms is not None or self._rows is not None:
+            done, followed, status = STARTED, [], self._fallback.begin()
+            if status != READY:
+                return status
+            if self._terms is not None:
+                self._effects[:] = self._workspace.data.nonlinear_effects
             collides = start_step(*self._arrays)
-        if self._rows is not None:  # start_step has imposed driven speeds
-            self._evaluate_velocity()
+            if self._rows is not None:  # start_step has imposed driven speeds
+                self._evaluate_velocity()
         code, events = self._run(collides, followed if done == BEGUN else None)
         if not (is_finite(self._arc.arc_q) and is_finite(self._arc.arc_v)):
             code = NONFINITE  # the fallback takes the step back
