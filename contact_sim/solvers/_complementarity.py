@@ -431,8 +431,9 @@ def solve_boxes(rows, impulse, work, max_rounds):
         if code == NONFINITE:
             return code, total, residual
         change = np.abs(impulse - before).max()
-        # bounds and impulses agree: acceptance
-        if count > 1 and change <= ACCEPTED * (TINY + np.abs(impulse).max()):
+        # accepted where the impulses solve the problem with the bounds that follow from them;
+        # redundant ones may go on moving in it
+        if count > 1:
             fill_boxes(mu, impulse, False, low, high)
             residual = natural_map(boxes, impulse, 1.0)
             if residual <= ACCEPTED * impulse_scale(rows, impulse):

@@ -43,7 +43,8 @@ def test_a_robot_at_rest_keeps_its_impulses(model):
         kept += same and bool(np.isnan(sim._workspace.delassus[1]))
         assert report.v == pytest.approx(expected.v, abs=200.0 * TOLERANCE * FALL)
         assert report.residuals.ncp <= 10.0 * TOLERANCE * abs(impulse).max()
-        assert report.solver.status == expected.solver.status
+        assert report.solver.converged
+        assert expected.solver.converged
         assert not np.array_equal(expected.record.impulse, 1.001 * impulse)
     assert kept > STEPS // 2
     sim.follow(command, 20_000)
