@@ -217,13 +217,21 @@ def fill_guards(data, arc):
         else:
             guard[place], slack[place] = interval_mode[k] * u[r], stiction_speed
             rate[place] = interval_mode[k] * (slope[r] + drift[r])
-    violated = 0
+    return fill_levels(arc)
+
+
+@kernel
+def fill_levels(arc):
+    """Fill what passes zero where a guard does; return how many guards are violated."""
+    guard, slack, gap = vector(arc, e.GUARD), vector(arc, e.SLACK), vector(arc, e.GAP)
+    level, rate, mode = vector(arc, e.LEVEL), vector(arc, e.RATE), integers(arc, e.INTERVAL_MODE)
+    nc, violated = gap.shape[0], 0
     for place in range(guard.shape[0]):
         if guard[place] < -slack[place]:
             violated += 1
         if place < nc and not np.isnan(rate[place]):
             level[place] = gap[place]
-        elif place < 2 * nc or interval_mode[place - 2 * nc] != AWAY:
+        elif place < 2 * nc or mode[place - 2 * nc] != AWAY:
             level[place] = guard[place]
     return violated
 
