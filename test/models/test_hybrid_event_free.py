@@ -36,7 +36,7 @@ def choosing_always(monkeypatch, sim):
 
 
 def trotting_go1():
-    """A robot, how it starts, and the efforts of a trot on the spot."""
+    """A robot, its settings, and the efforts of a trot on the spot."""
     sim = Simulator(load_robot('go1'), 'hybrid', friction=0.7)
     controller, efforts = StandingController(sim), []
     stance = controller.target.reshape(4, 3).copy()
@@ -46,26 +46,26 @@ def trotting_go1():
         controller.target = (stance + np.stack([0.0 * lift, -lift, 2.0 * lift], axis=1)).ravel()
         efforts.append(controller(sim))
         sim.step(efforts[-1])
-    return load_robot('go1'), 'hybrid', {'friction': 0.7}, efforts
+    return sim.robot, {'friction': 0.7}, efforts
 
 
 def rolling_ball():
     slope = InclinedPlane(0.1)
-    return ball(), 'hybrid', {'friction': 0.5, 'terrain': slope}, [np.zeros(0)] * 300
+    return ball(), {'friction': 0.5, 'terrain': slope}, [np.zeros(0)] * 300
 
 
 def swinging_pendulum():
     efforts = [np.array([3.0 * np.sin(0.05 * k)]) for k in range(300)]
-    return load_robot(PENDULUM, floating_base=False), 'hybrid', {}, efforts
+    return load_robot(PENDULUM, floating_base=False), {}, efforts
 
 
 @pytest.mark.parametrize('case', [trotting_go1, rolling_ball, swinging_pendulum])
 def test_steps_are_those_in_which_modes_are_chosen(case, monkeypatch):
-    robot, model, settings, efforts = case()
+    robot, settings, efforts = case()
     runs, taken = [], []
     real = _hybrid.advance_without_events
     for chooses in (False, True):
-        sim = Simulator(robot, model, **settings)
+        sim = Simulator(robot, 'hybrid', **settings)
         if case is rolling_ball:
             sim.reset(pose(z=0.1 / np.cos(0.1)))
         with monkeypatch.context() as patch:
