@@ -33,14 +33,19 @@ CARRIER_SIZES = 7  # centre and half sizes of the box about its solids, and thei
 CLEARANCE, WAIT, CLEARANCE_NUMBERS = 12, 13, 14
 """Of the clearance of such a body: its placement then (12), the clearance, and how far it moves
 before the next look, see collision/_clearance.py."""
+FLAT_FACET, FLAT_NUMBERS = 14, 15
+"""Of the flat ground near a solid: its placement, the room and how far it moves before the next
+look, as of a clearance; then the triangle, see collision/_bodies_on_ground.py."""
 GROUP_NUMBERS = 4  # indices of a group of pairs: both islands, the first pair, one past the last
 CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
 """Numbers of a bilateral constraint, see constraints/_constraint_rows.py."""
 EDGE_ROW, MOST_EDGES = 13, 512
 """Numbers of an edge of the ground, see collision/_facets.py; most edges near one body."""
-LIST_RADIUS, LIST_COUNT, LISTED, MOST_LISTED = 3, 4, 5, 59
+LIST_RADIUS, LIST_COUNT, SPOT, SPOT_ROOM, SPOT_WAIT, SPOT_FACET, LISTED = 3, 4, 5, 8, 9, 10, 11
+MOST_LISTED = 59
 """Places in a list of the facets near a point, see collision/_facets.py: behind the point its
-radius, the number of facets, the first one; and the most of them."""
+radius and the number of facets, then a flat spot with its room, how far the next look for one is
+away, and its triangle; the first facet; and the most of them."""
 MOST_ROOMS = 64  # corners of a solid whose distances from the ground are kept
 CANDIDATE_NUMBERS = 6  # of a contact over a face: place (3), height, number, whether it counts
 BODY_NUMBERS, FACTOR_NUMBERS, BASE_NUMBERS = 21, 8, 7
@@ -211,6 +216,7 @@ class Sizes:
             'on_face': (self.n_on_face, CANDIDATE_NUMBERS),
             'corner_room': (self.n_solids if self.n_grounded else 0, 12 + MOST_ROOMS),
             'solid_facets': (self.n_solids if self.n_grounded else 0, LISTED + MOST_LISTED),
+            'flat_spots': (self.n_solids if self.n_grounded else 0, FLAT_NUMBERS),
             'ground_edges': (MOST_EDGES + 1 if self.n_grounded else 0, EDGE_ROW),
             # moments of contacts
             'roll_axis': (self.n_moments, 3), 'roll_compliance': (self.n_moments,),

@@ -30,6 +30,7 @@ from contact_sim.arrays._fields import (
     CARRIER_NUMBERS,
     CARRIER_SIZES,
     CLEARANCE,
+    FLAT_FACET,
     LIST_RADIUS,
     MOST_EDGES,
     PAIR_NUMBERS,
@@ -43,7 +44,11 @@ from contact_sim.collision._clearance import (
     clearance_left,
     clearance_over_facets,
     corner_rooms,
+    is_triangle,
+    moved_at_most,
     note_clearance,
+    plane_of_triangle,
+    touch_flat_ground,
 )
 from contact_sim.collision._contact_slots import (
     CONTACTS,
@@ -78,6 +83,7 @@ FACETS = 2**23
 POINT_SHAPE = np.zeros(HEADER + CORNER)
 POINT_SHAPE[0] = 1.0
 FIRST_END, SECOND_END, CROSSING = 1021, 1022, 1023
+SPOT_SIZE = 0.02  # how far flat ground near a solid is looked for beyond what is needed [m]
 """Numbers, in place of a corner, of both ends of an edge of the ground, and of two edges."""
 MOST_OF_PAIR = 20  # contacts of one solid with edges of the ground
 SAME_PLACE = 1e-7  # distance up to which two contacts of a body with one normal are one [m]
@@ -110,7 +116,8 @@ def keep_contacts_with_ground(ground, solid, shape, top, near, scratch, pool, ke
         near: largest gap [m].
         scratch: edges of the ground within its bounding sphere, see `find_edges`; slots of a
             corner, see `corner_slots`; address of the list of facets near the solid, 0 without
-            one; distances of its corners and how far it moved, see `corner_rooms`.
+            one; the triangle that alone is near, −1 without one, see `facet_below`; distances of
+            its corners and how far it moved, see `corner_rooms`.
         pool: the slots, see `clear_pool`.
         key: number of the first feature of the pair.
     """
@@ -132,7 +139,10 @@ def keep_without_facets(ground, solid, shape, near, pool, key):
 @kernel
 def keep_on_facets(ground, solid, shape, top, near, scratch, pool, key):
     """Store the contacts of a solid with facets; arguments as `keep_contacts_with_ground`."""
-    edges = scratch[0]
+    edges, facet = scratch[0], scratch[3]
+    if facet >= 0:
+        keep_corners_on_triangle(ground, solid, shape, facet, near, scratch[1], pool, key)
+        return
     keep_corners(ground, solid, shape, top, near, scratch, pool, key)
     # a sphere has no edges: its centre finds those of the ground
     for e in range(int(edges[MOST_EDGES, 0]) if shape[1] > 0.0 else 0):
@@ -229,9 +239,7 @@ def keep_corners(ground, solid, shape, top, near, scratch, pool, key):
     """Store the contacts of the corners, spheres of the radius of the solid, with facets."""
     # most corners of a body that lies are above all ground: up in its axes, and how far up
     up, above = (solid[0][2], solid[1][2], solid[2][2]), top - solid[3][2] + shape[3] + near
-    radius, slots = shape[3], min(ground.features, CORNER_SLOTS)
-    _, found, listed, rooms, moved = scratch
-    distance, frame, feature = found
+    radius, (_, found, listed, _, rooms, moved) = shape[3], scratch
     for i in range(int(shape[0])):
         if i < rooms.shape[0] and rooms[i] - moved > near:
             continue
@@ -241,18 +249,47 @@ def keep_corners(ground, solid, shape, top, near, scratch, pool, key):
         p = add(solid[3], to_world(solid, corner))
         if p[2] - radius - near > top_of_ground(ground, p, (radius, radius), near):
             continue
-        reach = -(radius + max(near, DEEP))
-        find_listed(ground, p[0], p[1], p[2], reach, listed, found, 0, slots)
-        for s in range(slots):
-            gap = distance[s] - radius
-            if gap <= near:
-                n = vec(frame[s, 2], 0)
-                number = float(FACETS) * i + feature[s] % FACETS
-                keep_pair_contact(pool, key + number, gap, n, sub(p, scaled(radius, n)))
+        keep_corner(ground, p, radius, near, listed, found, pool, key + float(FACETS) * i)
         if i < rooms.shape[0] and rooms[i] >= 0.0:
             rooms[i] = corner_room(ground, solid, p, radius, near, found) - moved
             if rooms[i] - moved <= near:
                 rooms[i] = -1.0  # of no use before the solid has moved
+
+
+@kernel
+def keep_corner(ground, p, radius, near, listed, found, pool, key):
+    """Store the contacts of a sphere at p, a corner, with facets; `key` is that of its first."""
+    (distance, frame, feature), slots = found, min(ground.features, CORNER_SLOTS)
+    find_listed(ground, p[0], p[1], p[2], -(radius + max(near, DEEP)), listed, found, 0, slots)
+    for s in range(slots):
+        gap = distance[s] - radius
+        if gap <= near:
+            n = vec(frame[s, 2], 0)
+            keep_pair_contact(pool, key + feature[s] % FACETS, gap, n, sub(p, scaled(radius, n)))
+
+
+@kernel
+def keep_corners_on_triangle(ground, solid, shape, facet, near, found, pool, key):
+    """Store the contacts of the corners with flat ground, see `facet_below`."""
+    (a, n), radius = plane_of_triangle(ground, facet), shape[3]
+    local, above = in_axes(solid, n), dot(n, sub(solid[3], a)) - radius
+    limit = radius + max(near, DEEP)
+    for i in range(int(shape[0])):
+        corner, number = corner_of(shape, i), key + float(FACETS) * i
+        if above + dot(local, corner) > near + ROUNDED:
+            continue
+        p = add(solid[3], to_world(solid, corner))
+        away, n, triangle = touch_flat_ground(ground, facet, p, limit)
+        if not abs(away) <= limit:
+            keep_corner(ground, p, radius, near, 0, found, pool, number)
+        elif away - radius <= near:
+            keep_pair_contact(
+                pool,
+                number + float(triangle % FACETS),
+                away - radius,
+                n,
+                sub(p, scaled(radius, n)),
+            )
 
 
 @kernel
@@ -268,7 +305,7 @@ def corner_room(ground, solid, p, radius, near, found):
         return 0.0
     half = radius, radius, radius
     point = solid[0], solid[1], solid[2], p, (0.0, 0.0, 0.0), radius
-    return clearance_over_facets(ground, point, POINT_SHAPE, half, DEEP, near) - ROUNDED
+    return clearance_over_facets(ground, point, POINT_SHAPE, half, DEEP, near, -1) - ROUNDED
 
 
 @kernel
@@ -579,7 +616,8 @@ def detect_on_ground(ground, pose, solids, pairs, carriers, near, pool):
         solids: (body, place in its axes, half sizes and radius, placement in world, reach, shapes,
             first number of each shape, scratch for edges): as in `detect_pairs`; then what is
             kept of each: its clearance, see CLEARANCE_NUMBERS, the distances of its corners, see
-            `corner_rooms`, and its list of near facets, see _facets.py.
+            `corner_rooms`, its list of near facets, see _facets.py, and its flat spot, see
+            `facet_below`.
         pairs: see PAIR_NUMBERS, shape (any,).
         carriers: the bodies with such solids, the boxes about these, see `carriers_of`, and their
             clearances, see CLEARANCE_NUMBERS.
@@ -672,7 +710,7 @@ def detect_on_round(ground, pose, solids, pairs, carriers, near, pool):
 def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
     """Fill slots of the contacts with ground with facets; arguments as `detect_on_ground`."""
     bodies, boxes, known_bodies = carriers
-    _, own, size, place, reach, shapes, begin, edges, (known, rooms, lists) = solids
+    _, own, size, place, reach, shapes, begin, edges, (known, rooms, lists, spots) = solids
     found = corner_slots()
     for carrier in range(boxes.shape[0]):
         c, box = CARRIER_NUMBERS * carrier, boxes[carrier]
@@ -703,10 +741,12 @@ def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
             if solid[3][2] - half[2] - near > top:
                 continue
             listed = int(lists.ctypes.data) + ITEM * lists.shape[1] * i
-            reaches_ground(ground, solid[3], reach[i] + near, listed, edges)
+            facet = facet_below(ground, place[i], solid, shape, half, found, near, spots[i])
+            if facet < 0:
+                reaches_ground(ground, solid[3], reach[i] + near, listed, edges)
             scratch = (
-                edges, found, listed if lists[i, LIST_RADIUS] > 0.0 else 0, rooms[i, 12:],
-                corner_rooms(place[i], size[i], rooms[i]),
+                edges, found, listed if lists[i, LIST_RADIUS] > 0.0 else 0,
+                facet, rooms[i, 12:], corner_rooms(place[i], size[i], rooms[i]),
             )  # fmt: skip
             keep_on_facets(ground, solid, shape, top, near, scratch, pool, float(CONTACTS) * k)
         if least > near:
@@ -730,7 +770,7 @@ def clearance_of(ground, solid, shape, half, found, near):
     over = height_over(ground, solid[3], half)
     if over >= MOST:
         return MOST
-    clearance = max(over, clearance_over_facets(ground, solid, shape, half, MOST, near))
+    clearance = max(over, clearance_over_facets(ground, solid, shape, half, MOST, near, -1))
     if over <= near < clearance:
         # with no facet in it a solid is in front of the ground if one of its points is
         p = add(solid[3], to_world(solid, corner_of(shape, 0)))
@@ -738,6 +778,36 @@ def clearance_of(ground, solid, shape, half, found, near):
         if found[0][0] < 0.0:
             return 0.0
     return clearance
+
+
+@kernel
+def facet_below(ground, axes, solid, shape, half, found, near, spot):
+    """Return the triangle that with what continues its plane is all ground near a solid, or −1.
+
+    `axes` is the placement of the solid, other arguments are those of `clearance_of`. `spot` is
+    what was found before, see FLAT_NUMBERS.
+    """
+    x, y, z = solid[4]
+    limit, moved = max(near, DEEP), moved_at_most(axes, (0.0, 0.0, 0.0, x, y, z), spot)
+    if spot[CLEARANCE] - moved > limit:
+        return int(spot[FLAT_FACET])
+    if moved < spot[WAIT]:
+        return -1
+    # what is below the lowest corner
+    up, low, lowest = (solid[0][2], solid[1][2], solid[2][2]), np.inf, 0
+    for i in range(int(shape[0])):
+        height = dot(up, corner_of(shape, i))
+        if height < low:
+            low, lowest = height, i
+    p = add(solid[3], to_world(solid, corner_of(shape, lowest)))
+    find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
+    facet, room = int(found[2][0]), 0.0
+    if is_triangle(ground, facet):
+        most = limit + SPOT_SIZE
+        room = clearance_over_facets(ground, solid, shape, half, most, limit, facet)
+    note_clearance(axes, room, limit, spot)
+    spot[FLAT_FACET] = facet
+    return facet if spot[CLEARANCE] > limit else -1
 
 
 @kernel

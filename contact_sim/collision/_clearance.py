@@ -14,15 +14,18 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.arrays._fields import CARRIER_NUMBERS, CLEARANCE, WAIT
-from contact_sim.collision._facets import plane_through
+from contact_sim.collision._facets import continues, plane_through
 from contact_sim.collision._height_field_contacts import (
     LOWER,
+    PER_POINT,
     UPPER,
     corners_of,
     grid_range,
     patch_at,
     size_of,
     top_of,
+    touch_on_field,
+    triangle_of_field,
 )
 from contact_sim.collision._height_field_contacts import SCALE as FIELD_SCALE
 from contact_sim.collision._height_field_contacts import X0 as FIELD_X0
@@ -36,7 +39,9 @@ from contact_sim.collision._mesh_contacts import (
     STARTS_FROM,
     TRIANGLES,
     bin_range,
+    touch_on_mesh,
     triangle_at,
+    triangle_of_mesh,
 )
 from contact_sim.collision._shapes import corner_of
 from contact_sim.collision._solid_contacts import to_local
@@ -122,7 +127,7 @@ def note_clearance(axes, clearance, near, known):
 
 
 @kernel
-def clearance_over_facets(ground, solid, shape, half, most, near):
+def clearance_over_facets(ground, solid, shape, half, most, near, but):
     """Return a bound on the distance of a solid from the facets of a ground [m].
 
     0 if its parts may be on several sides of the ground: where that has a border; and wherever it
@@ -135,15 +140,49 @@ def clearance_over_facets(ground, solid, shape, half, most, near):
         half: half sizes of the box about it along the axes of the world, (x, y, z) [m].
         most: largest distance of interest [m].
         near: distance of no use [m].
+        but: a triangle that does not count, nor those that continue its plane; −1 for none.
     """
     room = (half[0] + most, half[1] + most, half[2] + most)
     if ground.kind == FIELD:
-        return clearance_over_field(ground, solid, shape, half, room, most, near)
-    return clearance_over_mesh(ground, solid, shape, half, room, most, near)
+        return clearance_over_field(ground, solid, shape, half, room, most, near, but)
+    return clearance_over_mesh(ground, solid, shape, half, room, most, near, but)
 
 
 @kernel
-def clearance_over_field(ground, solid, shape, half, room, clearance, near):
+def is_triangle(ground, feature):
+    """Return whether a feature of a ground with facets is a triangle, no edge or corner."""
+    if ground.kind == FIELD:
+        return feature >= 0 and feature % PER_POINT <= UPPER
+    return 0 <= feature < int(ground.data[TRIANGLES])
+
+
+@kernel
+def plane_of_triangle(ground, facet):
+    """Return a corner of a triangle in world and its unit normal."""
+    if ground.kind == FIELD:
+        a, b, c = triangle_of_field(ground, facet)
+        base = (ground.data[FIELD_X0], ground.data[FIELD_Y0], 0.0)
+        return add(a, base), plane_through(a, b, c)
+    t = triangle_at(ground.relief, facet)
+    return t.a, t.n
+
+
+@kernel
+def touch_flat_ground(ground, facet, p, limit):
+    """Return height of p over flat ground [m], negative behind it, the normal and the triangle.
+
+    All are those of a contact. On a mesh only the triangle `facet` is looked at. The height is
+    infinite if p is near an edge of the triangle, not over it, and perhaps above `limit`.
+    """
+    if ground.kind == FIELD:
+        p = sub(p, (ground.data[FIELD_X0], ground.data[FIELD_Y0], 0.0))
+        return touch_on_field(ground, p, limit)
+    away, n = touch_on_mesh(ground, facet, p)
+    return away, n, facet
+
+
+@kernel
+def clearance_over_field(ground, solid, shape, half, room, clearance, near, but):
     """Return the clearance over a height field; `room` is the half size of the box searched."""
     nx, ny = size_of(ground)
     scale, base = ground.data[FIELD_SCALE], (ground.data[FIELD_X0], ground.data[FIELD_Y0], 0.0)
@@ -151,6 +190,7 @@ def clearance_over_field(ground, solid, shape, half, room, clearance, near):
     inside = middle[0] >= room[0] and middle[0] + room[0] <= scale * (nx - 1)
     if not inside or middle[1] < room[1] or middle[1] + room[1] > scale * (ny - 1):
         return 0.0
+    plane = triangle_of_field(ground, max(but, 0))
     first_i, last_i = grid_range(ground, middle[0], room[0], nx - 1)
     first_j, last_j = grid_range(ground, middle[1], room[1], ny - 1)
     for i in range(first_i, last_i + 1):
@@ -159,7 +199,10 @@ def clearance_over_field(ground, solid, shape, half, room, clearance, near):
             if solid[3][2] - half[2] - top >= clearance:
                 continue
             for triangle in (LOWER, UPPER):
+                number = PER_POINT * (ny * i + j) + triangle
                 a, b, c = corners_of(ground, i, j, triangle)
+                if but >= 0 and (number == but or continues(plane, (a, b, c))):
+                    continue
                 n, corners = plane_through(a, b, c), (add(a, base), add(b, base), add(c, base))
                 clearance = min(clearance, apart(solid, shape, half, corners, n, clearance))
                 if clearance <= near:
@@ -168,9 +211,9 @@ def clearance_over_field(ground, solid, shape, half, room, clearance, near):
 
 
 @kernel
-def clearance_over_mesh(ground, solid, shape, half, room, clearance, near):
+def clearance_over_mesh(ground, solid, shape, half, room, clearance, near, but):
     """Return the clearance over a mesh; `room` is the half size of the box searched."""
-    data, relief = ground.data, ground.relief
+    data, relief, plane = ground.data, ground.relief, triangle_of_mesh(ground, max(but, 0))
     triangles, last = int(data[TRIANGLES]), int(data[TRIANGLES]) + int(data[EDGES])
     starts, entries = int(data[STARTS_FROM]), int(data[ENTRIES_FROM])
     low_x, high_x = bin_range(ground, solid[3][0], room[0], 0)
@@ -182,6 +225,8 @@ def clearance_over_mesh(ground, solid, shape, half, room, clearance, near):
                 entry = int(relief[place])
                 if entry < triangles:
                     t = triangle_at(relief, entry)
+                    if entry == but or (but >= 0 and continues(plane, (t.a, t.b, t.c))):
+                        continue
                     away = apart(solid, shape, half, (t.a, t.b, t.c), t.n, clearance)
                     clearance = min(clearance, away)
                 elif entry < last:
@@ -239,4 +284,16 @@ def apart(solid, shape, half, corners, n, most):
         along = dot(local, corner_of(shape, i))
         low, high = min(low, along), max(high, along)
     off = dot(n, sub(solid[3], a))
-    return max(best, off + low - radius, -off - high - radius)
+    best = max(best, off + low - radius, -off - high - radius)
+    if best >= most:
+        return best
+    # at right angles to an axis of the solid and an edge of the triangle
+    for e in (sub(q, p), sub(r, q), sub(p, r)):
+        for d in ((0.0, -e[2], e[1]), (e[2], 0.0, -e[0]), (-e[1], e[0], 0.0)):
+            size = np.sqrt(dot(d, d))
+            if size > 0.0:
+                x, y, z = dot(d, p), dot(d, q), dot(d, r)
+                extent = dot((abs(d[0]), abs(d[1]), abs(d[2])), solid[4])
+                off = max(min(x, y, z) - extent, -extent - max(x, y, z))
+                best = max(best, off / size - radius)
+    return best

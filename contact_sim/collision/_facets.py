@@ -20,7 +20,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.arrays._fields import LIST_COUNT, LIST_RADIUS, LISTED, MOST_LISTED
+from contact_sim.arrays._fields import (
+    LIST_COUNT,
+    LIST_RADIUS,
+    LISTED,
+    MOST_LISTED,
+    SPOT,
+    SPOT_FACET,
+    SPOT_ROOM,
+    SPOT_WAIT,
+)
 from contact_sim.dynamics._vectors import cross, dot, put, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.terrain import SEAM
@@ -217,6 +226,7 @@ def begin_list(known, p, radius):
     """Empty a list and give it another place and radius."""
     put(known, 0, p)
     known[LIST_RADIUS], known[LIST_COUNT] = radius, 0.0
+    known[SPOT_ROOM] = known[SPOT_WAIT] = 0.0
 
 
 @kernel
@@ -246,6 +256,86 @@ def append_to_list(known, facet):
     known[last] = facet
     known[LIST_COUNT] += 1.0
     return True
+
+
+# A flat spot is a place around which all ground within some room is one triangle, and others that
+# continue its plane. What stays in the room and is over that triangle touches nothing else, so
+# nothing else is looked at. A list keeps the last place that was looked at.
+
+SPOT_GAIN = 0.001  # by how much a place moves at least between two looks [m]
+INNER = 1e-6  # how far inside of a triangle a point over it alone is, at least [m]
+
+
+@kernel
+def on_spot(known, p, limit):
+    """Return whether the ground within `limit` of p is in the room of a flat spot."""
+    off, room = sub(p, vec(known, SPOT)), known[SPOT_ROOM] - limit
+    return room > 0.0 and dot(off, off) <= room * room
+
+
+@kernel
+def looks_for_spot(known, p):
+    """Return whether a spot may have been left, or found, since the last look."""
+    off, wait = sub(p, vec(known, SPOT)), known[SPOT_WAIT]
+    return dot(off, off) >= wait * wait
+
+
+@kernel
+def note_spot(known, p, room, facet, limit):
+    """Note what was found around p: `room` [m] with the triangle `facet` alone in it.
+
+    Rooms less than `limit` are of no use; a place has no more room than another and the way to it.
+    """
+    put(known, SPOT, p)
+    known[SPOT_ROOM], known[SPOT_FACET] = room - ROUNDED, facet
+    known[SPOT_WAIT] = SPOT_GAIN + max(limit - room, 0.0)
+
+
+@kernel
+def is_well_over(p, a, b, c):
+    """Return whether p lies over the triangle a, b, c and INNER or more from its edges."""
+    n = cross(sub(b, a), sub(c, a))
+    least = INNER * INNER * dot(n, n)
+    return is_off_edge(p, n, a, b, least) and is_off_edge(p, n, b, c, least) and (
+        is_off_edge(p, n, c, a, least)
+    )  # fmt: skip
+
+
+@kernel
+def is_off_edge(p, n, a, b, least):
+    """Return whether p is on the left of an edge, with a squared distance of least/n² or more."""
+    along = sub(b, a)
+    inwards = dot(cross(n, along), sub(p, a))
+    return inwards > 0.0 and inwards * inwards >= least * dot(along, along)
+
+
+@kernel
+def continues(triangle, other):
+    """Return whether a triangle lies in the plane of another, beyond one of its edges."""
+    a, b, c = triangle
+    n, n_other = plane_through(a, b, c), plane_through(other[0], other[1], other[2])
+    if not dot(n, n_other) > 0.0:
+        return False
+    for v in other:
+        if not lies_in_plane(n, a, v):
+            return False
+    for ends in ((a, b), (b, c), (c, a)):
+        along = sub(ends[1], ends[0])
+        across, room = cross(n, along), TOLERANCE * dot(along, along)
+        if (
+            dot(across, sub(other[0], ends[0])) <= room
+            and dot(across, sub(other[1], ends[0])) <= room
+            and dot(across, sub(other[2], ends[0])) <= room
+        ):
+            return True
+    return False
+
+
+@kernel
+def lies_in_plane(n, a, p):
+    """Return whether p lies in the plane through a with the unit normal n; NaN does not."""
+    off = sub(p, a)
+    return abs(dot(n, off)) <= TOLERANCE * np.sqrt(dot(off, off))
 
 
 @kernel

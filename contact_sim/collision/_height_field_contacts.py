@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact_sim.arrays._fields import LIST_COUNT, LISTED
-from contact_sim.collision._contact_slots import NO_FEATURE, keep_facet_contact
+from contact_sim.collision._contact_slots import NO_FEATURE, clear_slots, keep_facet_contact
 from contact_sim.collision._facets import (
     EXTENSION,
     INSIDE,
@@ -30,13 +30,19 @@ from contact_sim.collision._facets import (
     append_to_list,
     begin_list,
     beyond,
+    continues,
     distance_to_edge,
     distance_to_triangle,
     edge_curvature,
     extends_behind,
     is_convex,
+    is_well_over,
+    lies_in_plane,
+    looks_for_spot,
     near_plane,
     nearest_on_edge,
+    note_spot,
+    on_spot,
     outside_bounds,
     plane_through,
     radial_curvature,
@@ -242,6 +248,8 @@ def find_on_field(ground, x, y, z, reach, known, found, first, slots):
     """
     ny, scale = size_of(ground)[1], ground.data[SCALE]
     p = (x - ground.data[X0], y - ground.data[Y0], z)
+    if known.shape[0] > 0 and touches_spot(ground, p, abs(reach), known, found, first, slots):
+        return
     off, behind = off_vertical(ground, p)
     bound, near = np.sqrt(dot(off, off)), abs(reach)
     # its length bounds the search
@@ -255,12 +263,115 @@ def find_on_field(ground, x, y, z, reach, known, found, first, slots):
             find_behind(ground, p, limit, found, first, slots)
         else:
             find_near(ground, p, limit, near, known, found, first, slots)
+            # of those farther away only the nearest
+            for i in range(first + 1, first + slots):
+                if found[0][i] > near:
+                    clear_slots(found, i, first + slots - i)
+                    break
+            alone = slots == 1 or found[2][first + 1] == NO_FEATURE
+            if (
+                known.shape[0] > 0
+                and alone
+                and found[0][first] <= near
+                and looks_for_spot(known, p)
+            ):
+                look_around(ground, p, near, near + LIST_SLACK, known, int(found[2][first]))
     if not bound <= MAX_DISTANCE and found[2][first] == NO_FEATURE:  # NaN as well
         on_x, on_y = p[0] - off[0], p[1] - off[1]
         i, j, triangle = cell_at(ground, on_x, on_y)
         direction = (0.0, 0.0, 1.0) if behind or not bound < np.inf else scaled(1.0 / bound, off)
         key = PER_POINT * (ny * i + j) + triangle
         keep_facet_contact(found, first, slots, -bound if behind else bound, direction, key)
+
+
+@kernel
+def touches_spot(ground, p, limit, known, found, first, slots):
+    """Store the contact of a point on a flat spot; return False where it may have another."""
+    if not on_spot(known, p, limit):
+        return False
+    away, n, facet = touch_on_field(ground, p, limit)
+    if not abs(away) <= limit:
+        return False
+    keep_facet_contact(found, first, slots, away, n, facet)
+    return True
+
+
+@kernel
+def touch_on_field(ground, p, limit):
+    """Return height over the triangle at p, negative behind it, its normal and number.
+
+    The height is infinite if p is near an edge or not over the triangle, and perhaps above
+    `limit`. `p` has x and y from the first height on [m].
+    """
+    nx, ny = size_of(ground)
+    i, j, part = cell_at(ground, p[0], p[1])
+    (a, b, c), facet = corners_of(ground, i, j, part), PER_POINT * (ny * i + j) + part
+    if not is_well_over(p, a, b, c):
+        return np.inf, p, facet
+    if off_vertical(ground, p)[1]:
+        n = plane_through(a, b, c)
+        return dot(n, sub(p, a)), n, facet
+    scale = ground.data[SCALE]
+    off = (p[0] - scale * i, p[1] - scale * j, p[2])
+    away, n = face_contact(patch_at(ground.relief, nx, ny, i, j), scale, off, part, limit)
+    return away, n, facet
+
+
+@kernel
+def look_around(ground, p, limit, radius, known, facet):
+    """Note the room around p, up to `radius`, with the triangle `facet` alone in it."""
+    i, j, part = place_of(ground, facet)
+    if part > UPPER:
+        note_spot(known, p, 0.0, facet, 0.0)
+        return
+    nx, ny = size_of(ground)
+    scale, room, triangle = ground.data[SCALE], radius, corners_of(ground, i, j, part)
+    first_i, last_i = grid_range(ground, p[0], radius, nx)
+    first_j, last_j = grid_range(ground, p[1], radius, ny)
+    for i in range(first_i, last_i + 1):
+        for j in range(first_j, last_j + 1):
+            patch, start = patch_at(ground.relief, nx, ny, i, j), (scale * i, scale * j, 0.0)
+            off = sub(p, start)
+            if room > limit and not outside_box(
+                (off[0], off[1], off[2] - top_of(patch)), scale, room
+            ):
+                local = sub(triangle[0], start), sub(triangle[1], start), sub(triangle[2], start)
+                for part in range(PER_POINT):
+                    if PER_POINT * (ny * i + j) + part != facet:
+                        room = min(room, distance_to_part(patch, scale, off, part, local))
+    note_spot(known, p, room, facet, limit)
+
+
+@kernel
+def distance_to_part(patch, scale, p, part, triangle):
+    """Return the distance of p from a part of a patch [m].
+
+    Infinite where the part continues the plane of `triangle` or has no contact of its own.
+    """
+    a, b = (0.0, 0.0, patch.a), (scale, 0.0, patch.b)
+    c, d = (scale, scale, patch.c), (0.0, scale, patch.d)
+    if part <= UPPER:
+        second, third = (b, c) if part == LOWER else (c, d)
+        if second[2] + third[2] != second[2] + third[2]:  # not-a-number: beyond the border
+            return np.inf
+        if continues(triangle, (a, second, third)):
+            return np.inf
+        return distance_to_triangle(p, a, second, third)
+    if part == CORNER:
+        n = plane_through(triangle[0], triangle[1], triangle[2])
+        flat = lies_in_plane(n, triangle[0], a) and lies_in_plane(n, triangle[0], b)
+        flat = flat and lies_in_plane(n, triangle[0], c) and lies_in_plane(n, triangle[0], d)
+        before, below = (-scale, 0.0, patch.before), (0.0, -scale, patch.below)
+        for v in (before, (-scale, -scale, patch.behind), below):
+            flat = flat and lies_in_plane(n, triangle[0], v)
+        own = a == triangle[0] or a == triangle[1] or a == triangle[2]
+        off = sub(p, a)
+        return np.inf if flat or own else np.sqrt(dot(off, off))
+    first, second, left, right = edge_of(patch, scale, part)
+    exists = first[2] + second[2] == first[2] + second[2]
+    if not exists or not is_convex(first, second, left, right):
+        return np.inf
+    return distance_to_edge(p, first, second)
 
 
 @kernel
@@ -588,6 +699,13 @@ def place_of(ground, feature):
     number = int(feature)
     point, ny = number // PER_POINT, size_of(ground)[1]
     return point // ny, point % ny, number % PER_POINT
+
+
+@kernel
+def triangle_of_field(ground, feature):
+    """Return the corners of a feature that is a triangle, x and y from the first height [m]."""
+    i, j, triangle = place_of(ground, feature)
+    return corners_of(ground, i, j, triangle)
 
 
 @kernel

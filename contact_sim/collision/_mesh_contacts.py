@@ -27,8 +27,13 @@ import scipy
 from numpy.typing import NDArray
 
 from contact_sim._types import Array, Indices, Vector
-from contact_sim.arrays._fields import LIST_COUNT, LISTED
-from contact_sim.collision._contact_slots import FRAME, clear_slots, keep_facet_contact
+from contact_sim.arrays._fields import LIST_COUNT, LIST_RADIUS, LISTED, SPOT_FACET
+from contact_sim.collision._contact_slots import (
+    FRAME,
+    NO_FEATURE,
+    clear_slots,
+    keep_facet_contact,
+)
 from contact_sim.collision._facets import (
     ANGLE,
     EXTENSION,
@@ -41,12 +46,17 @@ from contact_sim.collision._facets import (
     add_to_list,
     begin_list,
     beyond,
+    continues,
     distance_to_edge,
     distance_to_triangle,
     edge_curvature,
     extends_behind,
     is_over_triangle,
+    is_well_over,
+    looks_for_spot,
     nearest_on_edge,
+    note_spot,
+    on_spot,
     outside_bounds,
     plane_through,
     radial_curvature,
@@ -320,6 +330,8 @@ def find_on_mesh(ground, x, y, z, reach, guess, known, found, first, slots):
     """
     p, limit, nearby = (x, y, z), max(abs(reach), MIN_DISTANCE), reach < 0.0
     reach = abs(reach)
+    if known.shape[0] > 0 and touches_spot(ground, p, limit, known, found, first, slots):
+        return
     nearest = find_near(ground, p, limit, reach, known, found, first, slots)
     if not nearby and not abs(nearest) < np.inf:
         bound = distance_to_feature(ground, guess, p)
@@ -344,6 +356,57 @@ def find_on_mesh(ground, x, y, z, reach, guess, known, found, first, slots):
         # behind the surface: search again for triangles that face away
         clear_slots(found, first, slots)
         find_behind(ground, p, max(reach, -nearest), found, first, slots)
+    elif known.shape[0] > 0 and not nearby and nearest <= reach:
+        alone = slots == 1 or found[2][first + 1] == NO_FEATURE
+        if alone and looks_for_spot(known, p):
+            look_around(ground, p, limit, known, int(found[2][first]))
+
+
+@kernel
+def touches_spot(ground, p, limit, known, found, first, slots):
+    """Store the contact of a point on a flat spot; return False where it may have another."""
+    if not on_spot(known, p, limit):
+        return False
+    facet = int(known[SPOT_FACET])
+    away, n = touch_on_mesh(ground, facet, p)
+    if not abs(away) <= limit:
+        return False
+    keep_facet_contact(found, first, slots, away, n, facet)
+    return True
+
+
+@kernel
+def touch_on_mesh(ground, facet, p):
+    """Return height over a triangle, negative behind it, and its normal; infinity beside it."""
+    t = triangle_at(ground.relief, facet)
+    return (dot(t.n, sub(p, t.a)) if is_well_over(p, t.a, t.b, t.c) else np.inf), t.n
+
+
+@kernel
+def look_around(ground, p, limit, known, facet):
+    """Note the room around p with the triangle `facet` alone in it, by the list of p."""
+    if not serves(known, p, limit) or facet >= int(ground.data[TRIANGLES]):
+        note_spot(known, p, 0.0, facet, 0.0)
+        return
+    off, triangle = sub(p, vec(known, 0)), triangle_of_mesh(ground, facet)
+    room = known[LIST_RADIUS] - np.sqrt(dot(off, off))
+    for k in range(LISTED, LISTED + int(known[LIST_COUNT])):
+        entry = int(known[k])
+        if entry == facet:
+            continue
+        if entry < int(ground.data[TRIANGLES]) and continues(
+            triangle, triangle_of_mesh(ground, entry)
+        ):
+            continue
+        room = min(room, distance_to_feature(ground, entry, p))
+    note_spot(known, p, room, facet, limit)
+
+
+@kernel
+def triangle_of_mesh(ground, number):
+    """Return the corners of a triangle."""
+    t = triangle_at(ground.relief, number)
+    return t.a, t.b, t.c
 
 
 @kernel

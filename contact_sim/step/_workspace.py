@@ -68,7 +68,7 @@ from contact_sim.step._tree_newton import tree_numbers
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
 FOUND_OF_GROUND = (
-    'near_facets', 'solid_facets', 'corner_room', 'clearances', 'solid_clearances',
+    'near_facets', 'solid_facets', 'corner_room', 'clearances', 'solid_clearances', 'flat_spots',
 )  # fmt: skip
 """What searches keep of the ground: zeros on another one."""
 GROUND_FIELDS = frozenset({'terrain', 'ground', *FOUND_OF_GROUND})
@@ -665,7 +665,7 @@ def find_on_ground(data):
         integers(data, f.SHAPE_BEGIN), matrix(data, f.GROUND_EDGES),
         (
             matrix(data, f.SOLID_CLEARANCES), matrix(data, f.CORNER_ROOM),
-            matrix(data, f.SOLID_FACETS),
+            matrix(data, f.SOLID_FACETS), matrix(data, f.FLAT_SPOTS),
         ),
     )  # fmt: skip
     carriers = integers(data, f.CARRIERS), matrix(data, f.CARRIER_BOX), matrix(data, f.CLEARANCES)

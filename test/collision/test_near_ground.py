@@ -9,10 +9,18 @@ import pytest
 from test_coal import mesh_of, random_poses
 
 from contact_sim import InclinedPlane, Plane, Simulator, Worlds, load_robot
-from contact_sim.arrays._fields import CLEARANCE, LIST_RADIUS, WAIT
+from contact_sim.arrays._fields import (
+    CLEARANCE,
+    LIST_COUNT,
+    LIST_RADIUS,
+    LISTED,
+    MOST_LISTED,
+    SPOT_ROOM,
+    WAIT,
+)
 from contact_sim.collision._clearance import MOST, clearance_over_facets, moved_at_most
 from contact_sim.collision._detection import detect
-from contact_sim.collision._facets import add_to_list, begin_list, serves
+from contact_sim.collision._facets import DEEP, add_to_list, begin_list, serves
 from contact_sim.collision._shapes import shape_numbers
 from contact_sim.collision._terrain import as_terrain
 from contact_sim.contact_models._base import refresh
@@ -37,18 +45,23 @@ SHEET = TriangleMesh(
     np.array([[-0.3, -0.2, 0.0], [0.3, -0.2, 0.0], [0.3, 0.2, 0.0], [-0.3, 0.2, 0.0]]),
     np.array([[0, 1, 2], [0, 2, 3]]),
 )
+STEPS = HeightField.of_function(
+    lambda x, y: 0.05 * np.floor(3.0 * np.abs(x)) + 0.0 * y, (4.2, 4.2), 0.07, (-2.1, -2.1)
+)
+RAMP = HeightField.of_function(lambda x, y: 0.2 * x - 0.1 * y, (4.2, 4.2), 0.07, (-2.1, -2.1))
 SMALL = HeightField(RANDOM.uniform(0.0, 0.03, (7, 6)), 0.1, (-0.3, -0.25))
 GROUNDS = {
     'hills': HILLS, 'mesh of hills': HILLS.as_mesh(), 'stairs': STAIRS, 'blocks': BLOCKS,
-    'sheet': SHEET, 'small field': SMALL, 'slope': InclinedPlane(0.2),
+    'sheet': SHEET, 'small field': SMALL, 'slope': InclinedPlane(0.2), 'steps': STEPS,
+    'ramp': RAMP, 'mesh of steps': STEPS.as_mesh(), 'mesh of a ramp': RAMP.as_mesh(),
 }  # fmt: skip
 
 
 def forget(work):
-    """Let a workspace keep nothing, and search all bodies."""
+    """Let a workspace keep nothing, search all bodies, and see no flat ground."""
     for name in FOUND_OF_GROUND:
         getattr(work, name)[:] = 0.0
-    for name in ('clearances', 'solid_clearances'):
+    for name in ('clearances', 'solid_clearances', 'flat_spots'):
         getattr(work, name)[:, CLEARANCE], getattr(work, name)[:, WAIT] = -1e9, 1e9
 
 
@@ -77,15 +90,26 @@ def walk(sim, random, steps):
 def test_contacts_are_those_of_a_search_that_keeps_nothing(ground, name, seed):
     sim, random = Simulator(load_robot(name), 'ncp', GROUNDS[ground]), np.random.default_rng(seed)
     work = sim._workspace
-    other = work.copy()
     touching = clear = 0
+    first = work.leaf_dof.shape[0]
+    steps = 120 if 'mesh' in ground else 280  # a search of them takes ten times as long
+    for _ in compared(sim, walk(sim, random, steps)):
+        touching += int((work.data.feature[first:] >= 0.0).sum())
+        clear += int((work.clearances[:, CLEARANCE] > 0.01).sum())
+    assert touching > steps / 4
+    assert clear > (0 if ground in ('sheet', 'small field', 'slope') else 2 * steps)
+
+
+def compared(sim, configurations):
+    """Compare contacts with those of searches that keep nothing, and yield after each."""
+    work = sim._workspace
+    other = work.copy()
     first = work.leaf_dof.shape[0]
     shapes = (first, 3), (first, 3, 3), (first,), (first,)
     found = [np.zeros(shape) for shape in shapes]
     found[3][:] = work.data.feature[:first]
     spheres = work.candidate_body, work.offset, work.radius
-    steps = 120 if ground == 'mesh of hills' else 280  # a search of it takes ten times as long
-    for q in walk(sim, random, steps):
+    for q in configurations:
         forget(other)
         for each in (work, other):
             each.data.q[:] = q
@@ -95,10 +119,38 @@ def test_contacts_are_those_of_a_search_that_keeps_nothing(ground, name, seed):
         detect(sim.terrain.ground, work.pose, *spheres, *found)
         for mine, name_of in zip(found, ('position', 'frame', 'gap', 'feature'), strict=True):
             np.testing.assert_array_equal(getattr(work.data, name_of)[:first], mine)
-        touching += int((work.data.feature[first:] >= 0.0).sum())
-        clear += int((work.clearances[:, CLEARANCE] > 0.01).sum())
-    assert touching > steps / 4
-    assert clear > (0 if ground in ('sheet', 'small field', 'slope') else 2 * steps)
+        yield
+
+
+@pytest.mark.parametrize('ground', ['stairs', 'steps', 'ramp', 'mesh of steps', 'mesh of a ramp'])
+def test_contacts_of_bodies_that_lie_on_flat_ground_are_those_of_all_facets(ground):
+    sim, random = Simulator(load_robot('go1'), 'ncp', GROUNDS[ground]), np.random.default_rng(3)
+    work, effort = sim._workspace, np.zeros(sim.robot.n_joints)
+    q = sim.standing_configuration()
+    q[2:7] = q[2] + 0.1, np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)
+    sim.reset(q)
+    for _ in range(600):
+        sim.step(effort)
+    bodies = spheres = lying = 0
+    for _ in compared(sim, creep(sim.robot.pinocchio_model, sim.q, random)):
+        bodies += int((work.flat_spots[:, CLEARANCE] > DEEP).sum())
+        spheres += int((work.near_facets[:, SPOT_ROOM] > 0.03).sum())
+        lying += int((work.data.gap < 1e-5).sum())
+    assert bodies > 0
+    assert spheres > 0
+    assert lying > 400
+
+
+def creep(model, q, random):
+    """Yield configurations that differ by hardly anything, or by steps of millimetres."""
+    heights, q = [0.0, 1e-16, 1e-13, 1e-9, 1e-6, 1e-4], q.copy()
+    for step in range(200):
+        q[:2] += random.uniform(-2e-3, 2e-3, 2) * (step % 4 == 0)
+        turn = np.zeros(model.nv)
+        turn[3:6] = random.normal(size=3) * random.choice([0.0, 1e-12, 1e-6])
+        moved = pin.integrate(model, q, turn)
+        moved[2] += random.choice([-1.0, 1.0]) * random.choice(heights)
+        yield moved
 
 
 @pytest.mark.parametrize(
@@ -121,7 +173,7 @@ def test_clearance_is_no_more_than_the_distance_of_coal(ground, half, radius, sh
         axes = tuple(map(tuple, R.T))
         solid = (*axes, tuple(p), tuple(map(float, half)), radius)
         outer = tuple((np.abs(R) @ half + radius).tolist())
-        bound = clearance_over_facets(terrain.ground, solid, numbers, outer, MOST, 0.0)
+        bound = clearance_over_facets(terrain.ground, solid, numbers, outer, MOST, 0.0, -1)
         result.clear()
         distance = coal.distance(
             shape, coal.Transform3s(R, p), other, origin, coal.DistanceRequest(), result
@@ -144,12 +196,13 @@ def test_no_point_of_a_box_moves_farther_than_the_bound():
 
 
 def test_a_list_serves_what_it_covers_and_is_of_no_use_when_full():
-    known = np.zeros(64)
+    known = np.zeros(LISTED + MOST_LISTED)
     begin_list(known, (1.0, 0.0, 0.0), 0.3)
     assert serves(known, (1.1, 0.0, 0.0), 0.19)
     assert not serves(known, (1.1, 0.0, 0.0), 0.21)
     assert all(add_to_list(known, float(k)) for k in (5, 3, 9, 3, 5))
-    assert known[4:8].tolist() == [3.0, 3.0, 5.0, 9.0]
+    assert known[LIST_COUNT] == 3.0
+    assert known[LISTED : LISTED + 3].tolist() == [3.0, 5.0, 9.0]
     assert not all(add_to_list(known, float(k)) for k in range(100))
     assert known[LIST_RADIUS] == 0.0
     assert not serves(known, (1.0, 0.0, 0.0), 0.1)
