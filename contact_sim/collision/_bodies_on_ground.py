@@ -15,8 +15,9 @@ facets: any other belongs to another feature of the ground. [Gottschalk 1996] OB
 [Gregorius 2013] The separating axis test between convex polyhedra: which pairs of edges can be
 nearest to each other.
 
-A cylinder on planes touches with its rims: at the lowest point of each and seven others. An
-ellipsoid touches planes only, at its point farthest against the normal.
+A cylinder on planes touches with its rims: at the lowest point of each and seven others, at four
+where it lies flat. On facets it is a prism, which lies flat on four corners as well. An ellipsoid
+touches planes only, at its point farthest against the normal.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ from contact_sim.collision._surface import (
     plane_of,
 )
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
-from contact_sim.robot._collision_pairs import Collisions
+from contact_sim.robot._collision_pairs import RIM_CORNERS, Collisions
 from contact_sim.solvers._jit import ITEM, call_find_edges, kernel
 
 # Contacts of one solid. Its features are numbered within its pair (see _contact_slots.py): FACETS
@@ -249,7 +250,7 @@ def keep_corners(ground, solid, shape, top, near, scratch, pool, key):
         p = add(solid[3], to_world(solid, corner))
         if p[2] - radius - near > top_of_ground(ground, p, (radius, radius), near):
             continue
-        keep_corner(ground, p, radius, near, listed, found, pool, key + float(FACETS) * i)
+        keep_corner(ground, solid, shape, i, p, near, listed, found, pool, key)
         if i < rooms.shape[0] and rooms[i] >= 0.0:
             rooms[i] = corner_room(ground, solid, p, radius, near, found) - moved
             if rooms[i] - moved <= near:
@@ -257,15 +258,24 @@ def keep_corners(ground, solid, shape, top, near, scratch, pool, key):
 
 
 @kernel
-def keep_corner(ground, p, radius, near, listed, found, pool, key):
-    """Store the contacts of a sphere at p, a corner, with facets; `key` is that of its first."""
+def keep_corner(ground, solid, shape, i, p, near, listed, found, pool, key):
+    """Store the contacts of corner i, at p, with facets."""
     (distance, frame, feature), slots = found, min(ground.features, CORNER_SLOTS)
+    radius, key = shape[3], key + float(FACETS) * i
     find_listed(ground, p[0], p[1], p[2], -(radius + max(near, DEEP)), listed, found, 0, slots)
     for s in range(slots):
-        gap = distance[s] - radius
-        if gap <= near:
-            n = vec(frame[s, 2], 0)
+        gap, n = distance[s] - radius, vec(frame[s, 2], 0)
+        if gap <= near and touches_with(solid, shape, i, n):
             keep_pair_contact(pool, key + feature[s] % FACETS, gap, n, sub(p, scaled(radius, n)))
+
+
+@kernel
+def touches_with(solid, shape, i, n):
+    """Return whether corner i may touch along n: a cylinder that lies flat does so with a few."""
+    if shape[4] <= 0.0 or i % (RIM_CORNERS // FEW_ON_RIM) == 0:
+        return True
+    x, y = dot(solid[0], n), dot(solid[1], n)
+    return shape[4] * np.sqrt(x * x + y * y) > FLAT_RIM
 
 
 @kernel
@@ -275,21 +285,19 @@ def keep_corners_on_triangle(ground, solid, shape, facet, near, found, pool, key
     local, above = in_axes(solid, n), dot(n, sub(solid[3], a)) - radius
     limit = radius + max(near, DEEP)
     for i in range(int(shape[0])):
-        corner, number = corner_of(shape, i), key + float(FACETS) * i
-        if above + dot(local, corner) > near + ROUNDED:
+        corner = corner_of(shape, i)
+        if above + dot(local, corner) > near + ROUNDED or not touches_with(solid, shape, i, n):
             continue
         p = add(solid[3], to_world(solid, corner))
-        away, n, triangle = touch_flat_ground(ground, facet, p, limit)
+        away, normal, triangle = touch_flat_ground(ground, facet, p, limit)
         if not abs(away) <= limit:
-            keep_corner(ground, p, radius, near, 0, found, pool, number)
+            keep_corner(ground, solid, shape, i, p, near, 0, found, pool, key)
         elif away - radius <= near:
-            keep_pair_contact(
-                pool,
-                number + float(triangle % FACETS),
-                away - radius,
-                n,
-                sub(p, scaled(radius, n)),
+            number, p = (
+                float(FACETS) * i + float(triangle % FACETS),
+                sub(p, scaled(radius, normal)),
             )
+            keep_pair_contact(pool, key + number, away - radius, normal, p)
 
 
 @kernel

@@ -23,6 +23,7 @@ import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, stage_on_demand, vector
+from contact_sim.collision._body_pairs import two_branches
 from contact_sim.contact_models._stages import (
     ALL_HOLD,
     AT_REST,
@@ -45,7 +46,13 @@ from contact_sim.solvers._cone_problem import (
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import has_bilateral
-from contact_sim.step._contact_rows import cone_work_of, first_moment, last_dof, rows_of
+from contact_sim.step._contact_rows import (
+    cone_work_of,
+    contact_branches,
+    first_moment,
+    last_dof,
+    rows_of,
+)
 from contact_sim.step._inertia import is_deep
 
 TOLERANCE, ASSOCIATED, SHARE, HOLD = range(4)
@@ -110,13 +117,17 @@ def speed_of_fall(data):
 
 @kernel
 def has_bounds_of_rho(data):
-    """Return whether only floating robots on the ground are loaded, without constraints."""
-    impulse, leaf_dof = vector(data, f.IMPULSE), integers(data, f.LEAF_DOF)
-    floats = integers(data, f.FLOATS)
-    for i in range(vector(data, f.ACTIVE).shape[0]):
-        dof = leaf_dof[i] if i < leaf_dof.shape[0] else -1
-        if impulse[3 * i + 2] > 0.0 and (dof < 0 or not floats[dof]):
-            return False
+    """Return whether only floating robots on what is fixed are loaded, without constraints."""
+    impulse, floats = vector(data, f.IMPULSE), integers(data, f.FLOATS)
+    leaf_dof, feature, pairs, last = contact_branches(data)
+    for i in range(last):
+        if impulse[3 * i + 2] > 0.0:
+            if i < leaf_dof.shape[0]:
+                dof, other = leaf_dof[i], -1
+            else:
+                dof, other, _ = two_branches(pairs, feature[i])
+            if min(dof, other) >= 0 or max(dof, other) < 0 or not floats[max(dof, other)]:
+                return False
     # constraints and moments change G, and the M̂ of deep trees is not formed
     moments = vector(data, f.TORSIONAL_FRICTION).shape[0]
     return not has_bilateral(data) and moments == 0 and not is_deep(data)
