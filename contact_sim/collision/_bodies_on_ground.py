@@ -199,6 +199,8 @@ def keep_rims(ground, solid, shape, near, pool, key):
         for cap in range(2):
             side = half if cap == 0 else -half
             middle = dot(n, solid[3]) - offset + side * local[2]
+            if middle - radius * sine > near:
+                continue
             # the lowest point of the rim, and others in equal distances from it
             for k in range(count):
                 c, s = AROUND[ON_RIM // count * k]
@@ -739,8 +741,9 @@ def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
                 place_solid(axes, own[i], place[i])
                 solid, shape = solid_at(place, size, i), shapes[begin[i] :]
                 half = half_of_solid(place[i], size[i])
+                flat = facet_below(ground, place[i], solid, shape, half, found, near, spots[i])
                 if known[i, CLEARANCE] - left >= known[i, WAIT]:
-                    left = clearance_of(ground, solid, shape, half, found, near)
+                    left = clearance_of(ground, solid, shape, half, flat, found, near)
                     note_clearance(axes, left, near, known[i])
             least = min(least, left)
             if left > near:
@@ -749,7 +752,7 @@ def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
             if solid[3][2] - half[2] - near > top:
                 continue
             listed = int(lists.ctypes.data) + ITEM * lists.shape[1] * i
-            facet = facet_below(ground, place[i], solid, shape, half, found, near, spots[i])
+            facet = flat[0]
             if facet < 0:
                 reaches_ground(ground, solid[3], reach[i] + near, listed, edges)
             scratch = (
@@ -762,7 +765,7 @@ def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
 
 
 @kernel
-def clearance_of(ground, solid, shape, half, found, near):
+def clearance_of(ground, solid, shape, half, flat, found, near):
     """Return a bound on the distance of a solid from ground with facets [m], see _clearance.py.
 
     At most MOST; 0 where it may be no more than `near`.
@@ -772,9 +775,12 @@ def clearance_of(ground, solid, shape, half, found, near):
         solid: its axes and centre in world, see `solid_at`.
         shape: its numbers, see _shapes.py, shape (any,).
         half: half sizes of the box about it along the axes of the world, (x, y, z) [m].
+        flat: what `facet_below` returns.
         found: slots of a corner, see `corner_slots`.
         near: largest gap [m].
     """
+    if flat[0] >= 0:
+        return min(flat[1], height_over_triangle(ground, solid, shape, flat[0]))
     over = height_over(ground, solid[3], half)
     if over >= MOST:
         return MOST
@@ -792,15 +798,16 @@ def clearance_of(ground, solid, shape, half, found, near):
 def facet_below(ground, axes, solid, shape, half, found, near, spot):
     """Return the triangle that with what continues its plane is all ground near a solid, or −1.
 
-    `axes` is the placement of the solid, other arguments are those of `clearance_of`. `spot` is
-    what was found before, see FLAT_NUMBERS.
+    And a bound on the distance of the solid from other ground [m]. `axes` is the placement of the
+    solid, other arguments are those of `clearance_of`. `spot` is what was found before, see
+    FLAT_NUMBERS.
     """
     x, y, z = solid[4]
     limit, moved = max(near, DEEP), moved_at_most(axes, (0.0, 0.0, 0.0, x, y, z), spot)
     if spot[CLEARANCE] - moved > limit:
-        return int(spot[FLAT_FACET])
+        return int(spot[FLAT_FACET]), spot[CLEARANCE] - moved
     if moved < spot[WAIT]:
-        return -1
+        return -1, 0.0
     # what is below the lowest corner
     up, low, lowest = (solid[0][2], solid[1][2], solid[2][2]), np.inf, 0
     for i in range(int(shape[0])):
@@ -815,7 +822,17 @@ def facet_below(ground, axes, solid, shape, half, found, near, spot):
         room = clearance_over_facets(ground, solid, shape, half, most, limit, facet)
     note_clearance(axes, room, limit, spot)
     spot[FLAT_FACET] = facet
-    return facet if spot[CLEARANCE] > limit else -1
+    return facet if spot[CLEARANCE] > limit else -1, spot[CLEARANCE]
+
+
+@kernel
+def height_over_triangle(ground, solid, shape, facet):
+    """Return the height of a solid over the plane of a triangle [m]."""
+    a, n = plane_of_triangle(ground, facet)
+    local, low = in_axes(solid, n), np.inf
+    for i in range(int(shape[0])):
+        low = min(low, dot(local, corner_of(shape, i)))
+    return dot(n, sub(solid[3], a)) + low - shape[3]
 
 
 @kernel
