@@ -117,8 +117,7 @@ def keep_contacts_with_ground(ground, solid, shape, top, near, scratch, pool, ke
         near: largest gap [m].
         scratch: edges of the ground within its bounding sphere, see `find_edges`; slots of a
             corner, see `corner_slots`; address of the list of facets near the solid, 0 without
-            one; the triangle that alone is near, −1 without one, see `facet_below`; distances of
-            its corners and how far it moved, see `corner_rooms`.
+            one; distances of its corners and how far it moved, see `corner_rooms`.
         pool: the slots, see `clear_pool`.
         key: number of the first feature of the pair.
     """
@@ -140,10 +139,7 @@ def keep_without_facets(ground, solid, shape, near, pool, key):
 @kernel
 def keep_on_facets(ground, solid, shape, top, near, scratch, pool, key):
     """Store the contacts of a solid with facets; arguments as `keep_contacts_with_ground`."""
-    edges, facet = scratch[0], scratch[3]
-    if facet >= 0:
-        keep_corners_on_triangle(ground, solid, shape, facet, near, scratch[1], pool, key)
-        return
+    edges = scratch[0]
     keep_corners(ground, solid, shape, top, near, scratch, pool, key)
     # a sphere has no edges: its centre finds those of the ground
     for e in range(int(edges[MOST_EDGES, 0]) if shape[1] > 0.0 else 0):
@@ -242,7 +238,7 @@ def keep_corners(ground, solid, shape, top, near, scratch, pool, key):
     """Store the contacts of the corners, spheres of the radius of the solid, with facets."""
     # most corners of a body that lies are above all ground: up in its axes, and how far up
     up, above = (solid[0][2], solid[1][2], solid[2][2]), top - solid[3][2] + shape[3] + near
-    radius, (_, found, listed, _, rooms, moved) = shape[3], scratch
+    radius, (_, found, listed, rooms, moved) = shape[3], scratch
     for i in range(int(shape[0])):
         if i < rooms.shape[0] and rooms[i] - moved > near:
             continue
@@ -748,18 +744,20 @@ def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
             least = min(least, left)
             if left > near:
                 continue
+            key = float(CONTACTS) * k
+            if flat[0] >= 0:
+                keep_corners_on_triangle(ground, solid, shape, flat[0], near, found, pool, key)
+                continue
             top = top_of_ground(ground, solid[3], half, near)
             if solid[3][2] - half[2] - near > top:
                 continue
             listed = int(lists.ctypes.data) + ITEM * lists.shape[1] * i
-            facet = flat[0]
-            if facet < 0:
-                reaches_ground(ground, solid[3], reach[i] + near, listed, edges)
+            reaches_ground(ground, solid[3], reach[i] + near, listed, edges)
             scratch = (
-                edges, found, listed if lists[i, LIST_RADIUS] > 0.0 else 0,
-                facet, rooms[i, 12:], corner_rooms(place[i], size[i], rooms[i]),
+                edges, found, listed if lists[i, LIST_RADIUS] > 0.0 else 0, rooms[i, 12:],
+                corner_rooms(place[i], size[i], rooms[i]),
             )  # fmt: skip
-            keep_on_facets(ground, solid, shape, top, near, scratch, pool, float(CONTACTS) * k)
+            keep_on_facets(ground, solid, shape, top, near, scratch, pool, key)
         if least > near:
             note_clearance(axes, least, near, known_bodies[carrier])
 

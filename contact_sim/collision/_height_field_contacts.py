@@ -21,6 +21,7 @@ from contact_sim.arrays._fields import LIST_COUNT, LISTED
 from contact_sim.collision._contact_slots import NO_FEATURE, clear_slots, keep_facet_contact
 from contact_sim.collision._facets import (
     EXTENSION,
+    INNER,
     INSIDE,
     LIST_REACH,
     LIST_SLACK,
@@ -186,6 +187,7 @@ def corner_contact(patch, scale, p, limit):
 
 NX, NY, SCALE, X0, Y0, BLOCKS_Y = range(6)
 BLOCK = 8  # cells along each side of a block
+TOUCHING = 1e-9  # height up to which a point over a triangle may be behind it by rounding [m]
 MAX_DISTANCE = 2.0  # distance beyond which only the facet below or above is used [m]
 
 
@@ -304,16 +306,22 @@ def touch_on_field(ground, p, limit):
     `limit`. `p` has x and y from the first height on [m].
     """
     nx, ny = size_of(ground)
-    i, j, part = cell_at(ground, p[0], p[1])
-    (a, b, c), facet = corners_of(ground, i, j, part), PER_POINT * (ny * i + j) + part
+    scale, (i, j, part) = ground.data[SCALE], cell_at(ground, p[0], p[1])
+    off, facet = (p[0] - scale * i, p[1] - scale * j, p[2]), PER_POINT * (ny * i + j) + part
+    away, n = face_contact(patch_at(ground.relief, nx, ny, i, j), scale, off, part, limit)
+    if TOUCHING < away < np.inf:
+        # where it touches, from the corner of the cell
+        x, y = off[0] - away * n[0], off[1] - away * n[1]
+        if part == UPPER:
+            x, y = y, x
+        inner = y >= INNER and x - y >= 2.0 * INNER and scale - x >= INNER
+        return (away if inner else np.inf), n, facet
+    a, b, c = corners_of(ground, i, j, part)
     if not is_well_over(p, a, b, c):
-        return np.inf, p, facet
+        return np.inf, n, facet
     if off_vertical(ground, p)[1]:
         n = plane_through(a, b, c)
         return dot(n, sub(p, a)), n, facet
-    scale = ground.data[SCALE]
-    off = (p[0] - scale * i, p[1] - scale * j, p[2])
-    away, n = face_contact(patch_at(ground.relief, nx, ny, i, j), scale, off, part, limit)
     return away, n, facet
 
 
