@@ -72,8 +72,10 @@ class Linearisation:
         self._copied = copied_parts(self.work)
         self._last_differs = sizes.nb > 0 or self.work.integrator[0] == MOMENTUM
         self._slow = sizes.nb > 0 or self.work.damping_inertia[0] != 0.0
-        # effective masses for which there is a formula (_weight_motion.py)
-        known = self.law == 'compliant' or getattr(model.parameters, 'weight', '') == DIAGONAL
+        # effective masses that are constant, or for which there is a formula (_weight_motion.py)
+        weight, diagonal = (getattr(model.parameters, name, '') for name in ('weight', 'diagonal'))
+        known = self.law == 'compliant' or weight == DIAGONAL
+        known |= self.law == 'todorov' and diagonal == REFERENCE
         self._weighs = self.law in WEIGHTS and not known
         self._weights = WEIGHTS.get(self.law, OF_TODOROV)
         self._counts, self._inputs = self.view('counts'), places['velocity'][2][1]
@@ -210,7 +212,7 @@ class Linearisation:
         return fields
 
 
-DIAGONAL = 'mass_diagonal'
+DIAGONAL, REFERENCE = 'mass_diagonal', 'reference'
 WEIGHTS = {
     'todorov': OF_TODOROV, 'todorov 2014': OF_COMPLIANT, 'sap': OF_SAP, 'compliant': OF_COMPLIANT,
 }  # fmt: skip

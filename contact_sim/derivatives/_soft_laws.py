@@ -18,7 +18,8 @@ from contact_sim.contact_models import _todorov as todorov
 from contact_sim.contact_models._compliant import FRICTION_LAW as LAW_OF_FRICTION
 from contact_sim.contact_models._compliant import IMPLICIT, MATERIAL, SMALL_MOTIONS
 from contact_sim.contact_models._compliant import NORMAL_LAW as LAW_OF_NORMAL
-from contact_sim.contact_models._stages import fill_delassus, gather_problem
+from contact_sim.contact_models._soft_contact import begin_delassus, has_short_tree
+from contact_sim.contact_models._stages import fill_delassus, gather_active
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._inverse_dynamics import fill_motion
 from contact_sim.derivatives._rigid_laws import clear_row, fill_scales
@@ -38,7 +39,13 @@ from contact_sim.solvers._soft_newton import (
     regularised_directions,
     velocity_deficit,
 )
-from contact_sim.step._contact_rows import spring_work_of, tree_of, unbiased_rows_of
+from contact_sim.step._contact_rows import (
+    ALL_ISLANDS,
+    spring_work_of,
+    tree_of,
+    unbiased_rows_of,
+)
+from contact_sim.step._inertia import fill_delassus_diagonal
 
 FAR = 1e11
 """Speed from which v̂ says that a row cannot act [m/s]."""
@@ -82,8 +89,8 @@ def choose_todorov_modes(data, linear):
 
 @kernel
 def collect_problem(data, linear):
-    """List the rows of the problem and gather it; return its number of rows."""
-    n, counts = gather_problem(data), integers(linear, d.D_COUNTS)
+    """List the rows of the problem and gather it but for G; return its number of rows."""
+    n, counts = gather_active(data, ALL_ISLANDS), integers(linear, d.D_COUNTS)
     row_of, rows = integers(linear, d.D_ROW_OF), integers(data, f.ROW_OF)
     for a in range(n):
         row_of[a] = rows[a]
@@ -110,7 +117,6 @@ def fill_law_velocities(data, linear, n):
     for k in range(v_law.shape[0]):
         v_law[k] = next_v[k]
     if integers(linear, d.D_COUNTS)[d.UNDAMPED] != 0:
-        fill_delassus(data, n, True)
         add_undamping(data, v_law)
         fill_motion(
             integers(data, f.PARENT), integers(data, f.V_INDEX), matrix(linear, d.D_COLUMNS),
@@ -247,6 +253,10 @@ def impedance_slope(solimp, r):
 def linearise_todorov(data, linear):
     """Fill the rows of todorov in its form of today."""
     n, law, h = collect_problem(data, linear), vector(data, f.LAW), vector(data, f.TIME_STEP)[0]
+    if n == 0:
+        return
+    undamped = integers(linear, d.D_COUNTS)[d.UNDAMPED] != 0
+    begin_delassus(data, n, undamped, todorov.defers_delassus(data))
     rows, start, scratch = (
         unbiased_rows_of(data),
         vector(data, f.ROW_START),
@@ -335,6 +345,9 @@ def set_todorov_contact(data, linear, i, mu, gap, reference_weight):
 def linearise_todorov_2014(data, linear):
     """Fill the rows of todorov in its form of 2014: R = ε diag(G), and v̂ linear in u⁻ and φ."""
     n, law, h = collect_problem(data, linear), vector(data, f.LAW), vector(data, f.TIME_STEP)[0]
+    if n == 0:
+        return
+    fill_delassus(data, n, False)
     rows, start = unbiased_rows_of(data), vector(data, f.ROW_START)
     scratch, nc, G = matrix(data, f.LAW_VECTORS), rows.friction.shape[0], rows.delassus
     R, v_hat = scratch[0][:n], scratch[1][:n]
@@ -380,6 +393,9 @@ def linearise_todorov_2014(data, linear):
 def linearise_sap(data, linear):
     """Fill the rows of sap in its three approximations."""
     n, rows = collect_problem(data, linear), unbiased_rows_of(data)
+    if n == 0:
+        return
+    begin_delassus(data, n, False, sap.defers_delassus(data))
     law, h, nc = vector(data, f.LAW), vector(data, f.TIME_STEP)[0], rows.friction.shape[0]
     soft = sap.fill_rules(data, rows)
     for i in range(nc):
@@ -477,6 +493,12 @@ def set_sap_springs(data, linear, i, rows, soft):
 def linearise_compliant(data, linear):
     """Fill the rows of springs and dampers."""
     n, rows = collect_problem(data, linear), unbiased_rows_of(data)
+    if n == 0:
+        return
+    if has_short_tree(data):
+        fill_delassus_diagonal(data, n)
+    else:
+        fill_delassus(data, n, False)
     law, h, nc = vector(data, f.LAW), vector(data, f.TIME_STEP)[0], rows.friction.shape[0]
     implicit, material = law[IMPLICIT] != 0.0, law[MATERIAL:SMALL_MOTIONS]
     laws = springs.Springs(

@@ -44,7 +44,7 @@ CONE, PYRAMID, LAGGED, SIMILAR = range(4)  # forms of a contact
 GAP, BOUND, STICTION = range(3)  # places of the numbers of a contact in `SoftLaw.contact`
 STIFFEST = 1e6
 """H G of one row up to which Δx is accurate as a difference, see `TreeSolver` [-]."""
-TREE_STEPS, TREE_SHARE = 4, 1e-2
+TREE_STEPS, TRIED_STEPS, TREE_SHARE = 8, 2, 1e-2
 """Newton steps that are tried before G is formed, and the share of the tolerance that they must
 reach [-]: the error in velocities may be larger than that in impulses."""
 MAX_STEP = 1.5
@@ -215,6 +215,7 @@ def solve_without_delassus(rows, law, start, impulse, work, tolerance, max_itera
     read. `impulse`: out, where solved.
     """
     u, gamma, defect, n = work.velocity, work.projected, work.defect, rows.g.shape[0]
+    last = np.inf
     for r in range(n):
         u[r] = start[r]
     fill_impulse(rows, law, u, gamma)
@@ -238,6 +239,10 @@ def solve_without_delassus(rows, law, start, impulse, work, tolerance, max_itera
             for r in range(n):
                 impulse[r] = gamma[r]
             return count, error, True
+        # steps that go to and fro between modes need a line search
+        if count >= TRIED_STEPS and not error < last:
+            break
+        last = error
     return 0, np.inf, False
 
 
