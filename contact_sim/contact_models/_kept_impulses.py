@@ -37,6 +37,7 @@ from contact_sim.contact_models._stages import (
     next_island_rows,
     report_solve,
 )
+from contact_sim.dynamics._vectors import vec
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
     fill_rho,
@@ -189,7 +190,7 @@ def hold(data, rows, work):
     trial = vector(data, f.REST_TRIAL)
     tolerance, associated, share = trial[TOLERANCE], trial[ASSOCIATED], trial[SHARE]
     w, rho, n, nc = work.velocity, work.rho, rows.g.shape[0], rows.friction.shape[0]
-    impulse, largest = vector(data, f.ROW_IMPULSE)[:n], 0.0
+    impulse, largest, h = vector(data, f.ROW_IMPULSE)[:n], 0.0, vector(data, f.TIME_STEP)[0]
     for a in range(n):
         largest = max(largest, abs(impulse[a]))
     goal = tolerance * min(largest, vector(data, f.TOTAL_MASS)[0] * speed_of_fall(data))
@@ -198,11 +199,15 @@ def hold(data, rows, work):
         return False
     # contacts that press: u⁺ − u⁻, and whether the impulse is in the share of the cone
     free, u_start, changed = vector(data, f.ROW_FREE), vector(data, f.ROW_START), 0.0
+    place, row_of = matrix(data, f.POSITION_START), integers(data, f.ROW_OF)
     for r in range(0, 3 * nc, 3):
         if impulse[r + 2] > 0.0:
             for a in range(r, r + 3):
-                change = w[a] - (rows.g[a] - free[a]) - u_start[a]
-                changed = max(changed, rho[a] * abs(change))
+                change = abs(w[a] - (rows.g[a] - free[a]) - u_start[a])
+                if a == r + 2:  # but for what rounding of the gap asks for
+                    x, y, z = vec(place[row_of[r] // 3], 0)
+                    change -= (abs(x) + abs(y) + abs(z)) * np.finfo(np.float64).eps / h
+                changed = max(changed, rho[a] * change)
             radius = share * rows.friction[r // 3] * impulse[r + 2]
             if share < 1.0 and impulse[r] ** 2 + impulse[r + 1] ** 2 > radius * radius:
                 return False

@@ -26,11 +26,20 @@ def stand(robot: RobotModel) -> JointCommand:
     return JointCommand(pose, zero, zero, kp, kd)
 
 
-@pytest.mark.parametrize('model', LAWS, ids=repr)
-def test_a_robot_at_rest_keeps_its_impulses(model):
+@pytest.mark.parametrize(
+    ('model', 'place'), [*((law, 'plane') for law in LAWS), (Ncp(), 'far'), (Ncp(), 'fallen')],
+    ids=repr,
+)  # fmt: skip
+def test_a_robot_at_rest_keeps_its_impulses(model, place):
     robot = contact_sim.load_robot('go1')
-    sim, solved = (contact_sim.Simulator(robot, model) for _ in range(2))
-    command = stand(robot)
+    ground = contact_sim.Plane(offset=3.0 if place == 'far' else 0.0)
+    sim, solved = (contact_sim.Simulator(robot, model, ground) for _ in range(2))
+    command, q = stand(robot), sim.q.copy()
+    if place == 'far':  # where gaps are rounded to 1e-15 m
+        q[:2] += 4.0, -3.0
+    if place == 'fallen':
+        q[3:7] = np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)
+    sim.reset(q)
     sim.follow(command, 2500)
     height, kept = sim.q[2], 0
     for _ in range(STEPS):
