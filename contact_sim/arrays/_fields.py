@@ -42,7 +42,7 @@ CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
 EDGE_ROW, MOST_EDGES = 13, 512
 """Numbers of an edge of the ground, see collision/_facets.py; most edges near one body."""
 LIST_RADIUS, LIST_COUNT, SPOT, SPOT_ROOM, SPOT_WAIT, SPOT_FACET, LISTED = 3, 4, 5, 8, 9, 10, 11
-MOST_LISTED = 59
+MOST_LISTED = 123
 """Places in a list of the facets near a point, see collision/_facets.py: behind the point its
 radius and the number of facets, then a flat spot with its room, how far the next look for one is
 away, and its triangle; the first facet; and the most of them."""

@@ -222,6 +222,14 @@ def serves(known, p, limit):
 
 
 @kernel
+def was_too_long(known, p):
+    """Return whether facets were too many for a list, at p or not far from it."""
+    off = sub(p, vec(known, 0))
+    full = known[LIST_RADIUS] == 0.0 and known[LIST_COUNT] == MOST_LISTED
+    return full and dot(off, off) <= 0.25 * LIST_SLACK * LIST_SLACK
+
+
+@kernel
 def begin_list(known, p, radius):
     """Empty a list and give it another place and radius."""
     put(known, 0, p)

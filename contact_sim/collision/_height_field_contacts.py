@@ -50,6 +50,7 @@ from contact_sim.collision._facets import (
     serves,
     side_of_edges,
     store_edge,
+    was_too_long,
 )
 from contact_sim.dynamics._vectors import add, cross, dot, scaled, sub
 from contact_sim.solvers._jit import kernel
@@ -457,12 +458,9 @@ def has_list(ground, p, limit, known):
     """Return whether a list serves p, after making it anew where it did not."""
     if known.shape[0] == 0 or not limit <= LIST_REACH:
         return False
-    # where there are too many within the wider radius, the list serves this place alone
-    return (
-        serves(known, p, limit)
-        or list_facets(ground, p, limit + LIST_SLACK, known)
-        or list_facets(ground, p, limit, known)
-    )
+    if serves(known, p, limit):
+        return True
+    return not was_too_long(known, p) and list_facets(ground, p, limit + LIST_SLACK, known)
 
 
 @kernel

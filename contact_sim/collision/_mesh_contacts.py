@@ -63,6 +63,7 @@ from contact_sim.collision._facets import (
     serves,
     side_of_edges,
     store_edge,
+    was_too_long,
 )
 from contact_sim.dynamics._vectors import dot, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
@@ -543,7 +544,9 @@ def has_list(ground, p, limit, known):
     """Return whether a list serves p, after making it anew where it did not."""
     if known.shape[0] == 0 or not limit <= LIST_REACH:
         return False
-    return serve_on_mesh(ground, p, limit, known)
+    if serves(known, p, limit):
+        return True
+    return not was_too_long(known, p) and list_facets(ground, p, limit + LIST_SLACK, known)
 
 
 @kernel
