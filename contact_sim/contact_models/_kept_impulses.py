@@ -65,6 +65,9 @@ A motion that is kept is fed by gaps, b = β φ/h, and leaves the tolerance in �
 dry friction in its joints comes to a full stop."""
 SLOW_JOINTS = 100.0
 """Speed of a dof, in rad/s or m/s, over that of contacts, up to which impulses are tried [-]."""
+ROUNDING = 4.0 * np.finfo(np.float64).eps
+"""Rounding of a gap over the coordinates of its contact [-]: changes less than what it asks for,
+b = φ/h, do not count."""
 NEAR_DOFS = 3
 """Dofs at the end of a branch that bounds of ρ look at."""
 
@@ -206,7 +209,7 @@ def hold(data, rows, work):
                 change = abs(w[a] - (rows.g[a] - free[a]) - u_start[a])
                 if a == r + 2:  # but for what rounding of the gap asks for
                     x, y, z = vec(place[row_of[r] // 3], 0)
-                    change -= (abs(x) + abs(y) + abs(z)) * np.finfo(np.float64).eps / h
+                    change -= ROUNDING * (abs(x) + abs(y) + abs(z)) / h
                 changed = max(changed, rho[a] * change)
             radius = share * rows.friction[r // 3] * impulse[r + 2]
             if share < 1.0 and impulse[r] ** 2 + impulse[r + 1] ** 2 > radius * radius:

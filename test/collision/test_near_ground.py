@@ -203,7 +203,7 @@ def test_a_list_serves_what_it_covers_and_is_of_no_use_when_full():
     assert all(add_to_list(known, float(k)) for k in (5, 3, 9, 3, 5))
     assert known[LIST_COUNT] == 3.0
     assert known[LISTED : LISTED + 3].tolist() == [3.0, 5.0, 9.0]
-    assert not all(add_to_list(known, float(k)) for k in range(100))
+    assert not all(add_to_list(known, float(k)) for k in range(2 * MOST_LISTED))
     assert known[LIST_RADIUS] == 0.0
     assert not serves(known, (1.0, 0.0, 0.0), 0.1)
 
