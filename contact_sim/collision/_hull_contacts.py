@@ -23,14 +23,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.collision._bodies_on_ground import (
-    FLAT_RIM,
-    crossing_places,
-    in_axes,
-    is_over_face,
-    over_face,
-)
+from contact_sim.collision._bodies_on_ground import FLAT_RIM, is_over_face
 from contact_sim.collision._contact_slots import keep_pair_contact
+from contact_sim.collision._ground_edges import crossing_places, over_face
 from contact_sim.collision._shapes import corner_of, edge_place, face_of
 from contact_sim.collision._solid_contacts import (
     EXACTLY_PARALLEL,
@@ -43,6 +38,7 @@ from contact_sim.collision._solid_contacts import (
     capsules,
     clamped,
     half_of,
+    in_axes,
     nearest_on_segment,
     to_local,
     to_world,

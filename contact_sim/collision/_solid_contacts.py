@@ -70,6 +70,12 @@ def solid_at(place, size, i):
 
 
 @kernel
+def in_axes(solid, a):
+    """Return a world vector in the axes of a solid."""
+    return dot(solid[0], a), dot(solid[1], a), dot(solid[2], a)
+
+
+@kernel
 def to_local(solid, point):
     """Return a point of the world in the axes of a solid, from its centre."""
     d = sub(point, solid[3])

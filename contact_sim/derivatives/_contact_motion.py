@@ -22,9 +22,9 @@ from typing import Any
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.arrays._views import frames, integers, matrix, vector
-from contact_sim.collision._bodies_on_ground import FACETS, FIRST_END
 from contact_sim.collision._body_pairs import two_branches
 from contact_sim.collision._contact_slots import CONTACTS, pair_of
+from contact_sim.collision._ground_edges import FACETS, FIRST_END
 from contact_sim.collision._shapes import ELLIPSOID
 from contact_sim.collision._surface import PLANES, ROUND, curvature, tangent_rates
 from contact_sim.derivatives import _fields as d

@@ -31,15 +31,10 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.arrays._views import frames, integers, matrix, vector
-from contact_sim.collision._bodies_on_ground import (
-    CROSSING,
-    FACETS,
-    FIRST_END,
-    FLAT_RIM,
-    is_over_face,
-)
+from contact_sim.collision._bodies_on_ground import FLAT_RIM, is_over_face
 from contact_sim.collision._bodies_on_ground import ON_RIM as AROUND_RIM
 from contact_sim.collision._contact_slots import CONTACTS, pair_of
+from contact_sim.collision._ground_edges import CROSSING, FACETS, FIRST_END
 from contact_sim.collision._shapes import ELLIPSOID, KIND, edge_place, face_of
 from contact_sim.collision._solid_contacts import (
     BOX,
