@@ -6,8 +6,8 @@ them cost less than G, and where u⁺ obeys the law, neither G nor a solver is n
 To obey the law within its tolerance is not enough. The impulses of a step that stops a small
 motion contain what stopped it. Kept, they start a motion as small in the other direction, which
 the next solve stops, and so on: most steps of a robot at rest would be solved. So impulses are
-kept only if they also leave the velocity of what they hold as it is, to a share of the tolerance,
-and but for what rounding of a gap asks for: b = φ/h of a gap that is zero is not.
+kept only if they also leave the velocity of what they hold as it is, to a share of the tolerance
+and to the velocity that rounding of a gap asks for, b = φ/h.
 
 The natural map needs ρ = 1/λ_max(G_ii), and G is not known. An upper bound of ρ makes the map
 larger, so what passes with the bound passes with ρ. By Cauchy and Schwarz

@@ -184,6 +184,35 @@ def test_a_cylinder_stands_on_its_rim_and_tips_where_its_middle_leaves_it(height
     assert turned < 1e-6 if height < 0.35 else turned > 1e-2
 
 
+@pytest.mark.parametrize('ground', ['mesh', 'field', 'edge'])
+def test_a_cylinder_that_stands_on_facets_touches_them_with_four_corners(ground):
+    """As on a plane; tilted, its whole rim of 16 corners is near."""
+    field = HeightField(np.zeros((40, 40)), 0.05, (-1.0, -1.0))
+    terrain = {
+        'mesh': field.as_mesh(),
+        'field': field,
+        # the ground ends below the cylinder, behind its middle
+        'edge': boxes(np.array([[-0.03, -1.0, -0.5]]), np.array([[1.0, 1.0, 0.0]])),
+    }[ground]
+    sim = Simulator(CYLINDER, 'ncp', terrain, friction=0.8)
+    radius, half = CYLINDER.collisions.solids[0].cylinder
+    start = at(0.013, -0.007, half)
+    sim.reset(start)
+    for _ in range(300):
+        report = sim.step([])
+    assert report.q == pytest.approx(start, abs=1e-9)
+    assert np.abs(report.v).max() < 1e-9
+    weight = GRAVITY * CYLINDER.total_mass
+    assert report.pairs.force.sum(axis=0) == pytest.approx([0.0, 0.0, weight], abs=1e-6 * weight)
+    off = report.pairs.position[:, :2] - start[:2]
+    on_rim = np.abs(np.linalg.norm(off, axis=1) - radius) < 1e-6
+    assert on_rim.sum() == (3 if ground == 'edge' else 4)
+    # what the ground lacks below the cylinder is replaced by its edge
+    assert (~on_rim).sum() == (2 if ground == 'edge' else 0)
+    sim.reset(at(0.013, -0.007, half + 1e-4, roll=1e-3))
+    assert len(sim.last_report.pairs) > 8
+
+
 @pytest.mark.parametrize('ground', ['log', 'ball'])
 def test_a_box_lies_on_a_log_and_on_a_ball(ground):
     """A face touches a round ground where that is nearest, not with its corners."""
