@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import integers, matrix, stage_on_demand, vector
+from contact_sim.arrays._views import frames, integers, matrix, stage_on_demand, vector
 from contact_sim.collision._body_pairs import two_branches
 from contact_sim.contact_models._stages import (
     ALL_HOLD,
@@ -66,9 +66,9 @@ A motion that is kept is fed by gaps, b = β φ/h, and leaves the tolerance in �
 dry friction in its joints comes to a full stop."""
 SLOW_JOINTS = 100.0
 """Speed of a dof, in rad/s or m/s, over that of contacts, up to which impulses are tried [-]."""
-ROUNDING = 4.0 * np.finfo(np.float64).eps
-"""Rounding of a gap over the coordinates of its contact [-]: changes less than what it asks for,
-b = φ/h, do not count."""
+ROUNDING, OWN_SIZE = 4.0 * np.finfo(np.float64).eps, 0.25
+"""Rounding of a gap over the terms of n·p and over what a robot adds to them [-], [m]: changes
+less than what it asks for, b = φ/h, do not count."""
 NEAR_DOFS = 3
 """Dofs at the end of a branch that bounds of ρ look at."""
 
@@ -203,14 +203,16 @@ def hold(data, rows, work):
         return False
     # contacts that press: u⁺ − u⁻, and whether the impulse is in the share of the cone
     free, u_start, changed = vector(data, f.ROW_FREE), vector(data, f.ROW_START), 0.0
-    place, row_of = matrix(data, f.POSITION_START), integers(data, f.ROW_OF)
+    place, frame = matrix(data, f.POSITION_START), frames(data, f.FRAME_START)
+    row_of = integers(data, f.ROW_OF)
     for r in range(0, 3 * nc, 3):
         if impulse[r + 2] > 0.0:
             for a in range(r, r + 3):
                 change = abs(w[a] - (rows.g[a] - free[a]) - u_start[a])
                 if a == r + 2:  # but for what rounding of the gap asks for
-                    x, y, z = vec(place[row_of[r] // 3], 0)
-                    change -= ROUNDING * (abs(x) + abs(y) + abs(z)) / h
+                    p, normal = vec(place[row_of[r] // 3], 0), vec(frame[row_of[r] // 3, 2], 0)
+                    along = abs(p[0] * normal[0]) + abs(p[1] * normal[1]) + abs(p[2] * normal[2])
+                    change -= ROUNDING * (along + OWN_SIZE) / h
                 changed = max(changed, rho[a] * change)
             radius = share * rows.friction[r // 3] * impulse[r + 2]
             if share < 1.0 and impulse[r] ** 2 + impulse[r + 1] ** 2 > radius * radius:
