@@ -284,11 +284,9 @@ def keep_corners_on_triangle(ground, solid, shape, facet, near, found, pool, key
         if not abs(away) <= limit:
             keep_corner(ground, solid, shape, i, p, near, 0, found, pool, key)
         elif away - radius <= near:
-            number, p = (
-                float(FACETS) * i + float(triangle % FACETS),
-                sub(p, scaled(radius, normal)),
-            )
-            keep_pair_contact(pool, key + number, away - radius, normal, p)
+            number = key + float(FACETS) * i + float(triangle % FACETS)
+            p = sub(p, scaled(radius, normal))
+            keep_pair_contact(pool, number, away - radius, normal, p)
 
 
 @kernel

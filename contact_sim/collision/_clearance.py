@@ -177,8 +177,7 @@ def touch_flat_ground(ground, facet, p, limit):
     if ground.kind == FIELD:
         p = sub(p, (ground.data[FIELD_X0], ground.data[FIELD_Y0], 0.0))
         return touch_on_field(ground, p, limit)
-    away, n = touch_on_mesh(ground, facet, p)
-    return away, n, facet
+    return touch_on_mesh(ground, facet, p)
 
 
 @kernel

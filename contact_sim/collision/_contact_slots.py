@@ -72,6 +72,25 @@ def keep_facet_contact(found, first, slots, away, normal, key):
     put(frame, FRAME * place + NORMAL, normal)
 
 
+@kernel
+def clear_far_slots(found, first, slots, near):
+    """Empty the slots of contacts farther than `near` [m], but for that of the nearest."""
+    for i in range(first + 1, first + slots):
+        if found[0][i] > near:
+            clear_slots(found, i, first + slots - i)
+            break
+
+
+@kernel
+def keep_touch(found, first, slots, touch, limit):
+    """Insert the contact `touch`, (distance, normal, feature); return False if beyond `limit`."""
+    away, normal, key = touch
+    if not abs(away) <= limit:
+        return False
+    keep_facet_contact(found, first, slots, away, normal, key)
+    return True
+
+
 # The pool of the pairs: (first slot, counts (2,), position (nc, 3), frame (nc, 3, 3), gap (nc,),
 # feature (nc,)). The feature is CONTACTS · pair + contact of the pair.
 

@@ -18,7 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from contact_sim.arrays._fields import LIST_COUNT, LISTED
-from contact_sim.collision._contact_slots import NO_FEATURE, clear_slots, keep_facet_contact
+from contact_sim.collision._contact_slots import (
+    NO_FEATURE,
+    clear_far_slots,
+    keep_facet_contact,
+    keep_touch,
+)
 from contact_sim.collision._facets import (
     EXTENSION,
     INNER,
@@ -251,10 +256,11 @@ def find_on_field(ground, x, y, z, reach, known, found, first, slots):
     """
     ny, scale = size_of(ground)[1], ground.data[SCALE]
     p = (x - ground.data[X0], y - ground.data[Y0], z)
-    if known.shape[0] > 0 and touches_spot(ground, p, abs(reach), known, found, first, slots):
+    near, on_flat = abs(reach), known.shape[0] > 0 and on_spot(known, p, abs(reach))
+    if on_flat and keep_touch(found, first, slots, touch_on_field(ground, p, near), near):
         return
     off, behind = off_vertical(ground, p)
-    bound, near = np.sqrt(dot(off, off)), abs(reach)
+    bound = np.sqrt(dot(off, off))
     # its length bounds the search
     limit = max(bound * (1.0 + TOLERANCE), reach, scale * TOLERANCE)
     if not bound <= MAX_DISTANCE:
@@ -266,11 +272,7 @@ def find_on_field(ground, x, y, z, reach, known, found, first, slots):
             find_behind(ground, p, limit, found, first, slots)
         else:
             find_near(ground, p, limit, near, known, found, first, slots)
-            # of those farther away only the nearest
-            for i in range(first + 1, first + slots):
-                if found[0][i] > near:
-                    clear_slots(found, i, first + slots - i)
-                    break
+            clear_far_slots(found, first, slots, near)
             alone = slots == 1 or found[2][first + 1] == NO_FEATURE
             if (
                 known.shape[0] > 0
@@ -285,18 +287,6 @@ def find_on_field(ground, x, y, z, reach, known, found, first, slots):
         direction = (0.0, 0.0, 1.0) if behind or not bound < np.inf else scaled(1.0 / bound, off)
         key = PER_POINT * (ny * i + j) + triangle
         keep_facet_contact(found, first, slots, -bound if behind else bound, direction, key)
-
-
-@kernel
-def touches_spot(ground, p, limit, known, found, first, slots):
-    """Store the contact of a point on a flat spot; return False where it may have another."""
-    if not on_spot(known, p, limit):
-        return False
-    away, n, facet = touch_on_field(ground, p, limit)
-    if not abs(away) <= limit:
-        return False
-    keep_facet_contact(found, first, slots, away, n, facet)
-    return True
 
 
 @kernel

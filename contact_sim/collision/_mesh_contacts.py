@@ -31,8 +31,10 @@ from contact_sim.arrays._fields import LIST_COUNT, LIST_RADIUS, LISTED, SPOT_FAC
 from contact_sim.collision._contact_slots import (
     FRAME,
     NO_FEATURE,
+    clear_far_slots,
     clear_slots,
     keep_facet_contact,
+    keep_touch,
 )
 from contact_sim.collision._facets import (
     ANGLE,
@@ -331,8 +333,10 @@ def find_on_mesh(ground, x, y, z, reach, guess, known, found, first, slots):
     """
     p, limit, nearby = (x, y, z), max(abs(reach), MIN_DISTANCE), reach < 0.0
     reach = abs(reach)
-    if known.shape[0] > 0 and touches_spot(ground, p, limit, known, found, first, slots):
-        return
+    if known.shape[0] > 0 and on_spot(known, p, limit):
+        touch = touch_on_mesh(ground, int(known[SPOT_FACET]), p)
+        if keep_touch(found, first, slots, touch, limit):
+            return
     nearest = find_near(ground, p, limit, reach, known, found, first, slots)
     if not nearby and not abs(nearest) < np.inf:
         bound = distance_to_feature(ground, guess, p)
@@ -348,11 +352,7 @@ def find_on_mesh(ground, x, y, z, reach, guess, known, found, first, slots):
         nearest = find_near(ground, p, limit, reach, known, found, first, slots)
         if last:
             break
-    # of those farther away only the nearest
-    for i in range(first + 1, first + slots):
-        if found[0][i] > reach:
-            clear_slots(found, i, first + slots - i)
-            break
+    clear_far_slots(found, first, slots, reach)
     if nearest < 0.0:
         # behind the surface: search again for triangles that face away
         clear_slots(found, first, slots)
@@ -364,23 +364,10 @@ def find_on_mesh(ground, x, y, z, reach, guess, known, found, first, slots):
 
 
 @kernel
-def touches_spot(ground, p, limit, known, found, first, slots):
-    """Store the contact of a point on a flat spot; return False where it may have another."""
-    if not on_spot(known, p, limit):
-        return False
-    facet = int(known[SPOT_FACET])
-    away, n = touch_on_mesh(ground, facet, p)
-    if not abs(away) <= limit:
-        return False
-    keep_facet_contact(found, first, slots, away, n, facet)
-    return True
-
-
-@kernel
 def touch_on_mesh(ground, facet, p):
-    """Return height over a triangle, negative behind it, and its normal; infinity beside it."""
+    """Return height over a triangle, negative behind it and infinite beside, normal, `facet`."""
     t = triangle_at(ground.relief, facet)
-    return (dot(t.n, sub(p, t.a)) if is_well_over(p, t.a, t.b, t.c) else np.inf), t.n
+    return (dot(t.n, sub(p, t.a)) if is_well_over(p, t.a, t.b, t.c) else np.inf), t.n, facet
 
 
 @kernel

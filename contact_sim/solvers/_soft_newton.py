@@ -45,8 +45,9 @@ GAP, BOUND, STICTION = range(3)  # places of the numbers of a contact in `SoftLa
 STIFFEST = 1e6
 """H G of one row up to which Δx is accurate as a difference, see `TreeSolver` [-]."""
 TREE_STEPS, TRIED_STEPS, TREE_SHARE = 8, 2, 1e-2
-"""Newton steps that are tried before G is formed, and the share of the tolerance that they must
-reach [-]: the error in velocities may be larger than that in impulses."""
+"""Newton steps that are tried before G is formed, how many of them whether or not the error falls,
+and the share of the tolerance that they must reach [-]: the error in velocities may be larger than
+that in impulses."""
 MAX_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
 EXACT, COARSE = 1e-8, 0.01
