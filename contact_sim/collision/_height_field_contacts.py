@@ -224,8 +224,8 @@ def cell_at(ground, x, y):
     """Return (i, j, triangle) of the cell nearest to x, y [m from the first height]."""
     nx, ny = size_of(ground)
     u, v = x / ground.data[SCALE], y / ground.data[SCALE]
-    i = int(min(max(u, 0.0), nx - 2.0))
-    j = int(min(max(v, 0.0), ny - 2.0))
+    i = int(min(u, nx - 2.0)) if u > 0.0 else 0
+    j = int(min(v, ny - 2.0)) if v > 0.0 else 0
     return i, j, LOWER if v - j <= u - i else UPPER
 
 
@@ -391,8 +391,10 @@ def off_vertical(ground, p):
 def grid_range(ground, middle, limit, count):
     """Return the first and the last grid line within `limit` of a coordinate, of `count`."""
     per = 1.0 / ground.data[SCALE]
-    first = int(max(np.floor((middle - limit) * per), 0.0))
-    last = int(min(np.floor((middle + limit) * per), count - 1.0))
+    lower, upper = (middle - limit) * per, (middle + limit) * per
+    # far away, or not a number: none; the numbers are as small as those of lines
+    first = int(min(lower, float(count + BLOCK))) if lower > 0.0 else 0
+    last = int(min(upper, count - 1.0)) if upper >= 0.0 else -1
     return first, last
 
 

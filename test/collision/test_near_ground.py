@@ -24,6 +24,7 @@ from contact_sim.collision._facets import DEEP, add_to_list, begin_list, serves
 from contact_sim.collision._shapes import shape_numbers
 from contact_sim.collision._terrain import as_terrain
 from contact_sim.contact_models._base import refresh
+from contact_sim.errors import NonFiniteState
 from contact_sim.robot._collision_pairs import Solid
 from contact_sim.step._workspace import FOUND_OF_GROUND
 from contact_sim.terrain import HeightField, Terraces, TriangleMesh, boxes
@@ -249,3 +250,24 @@ def test_worlds_forget_the_ground_before():
         one.step(effort)
         fresh.step(effort)
     np.testing.assert_array_equal(one.q, fresh.q)
+
+
+@pytest.mark.parametrize('ground', sorted(GROUNDS.keys() - {'slope'}))
+def test_robots_fly_to_any_distance(ground):
+    sim, random = Simulator(load_robot('go1'), 'ncp', GROUNDS[ground]), np.random.default_rng(5)
+    start, v, stepped = sim.standing_configuration(), np.zeros(18), 0
+    for _ in range(25):
+        q = start.copy()
+        q[:3] += 10.0 ** random.uniform(2, 45) * random.normal(size=3) * random.integers(0, 2, 3)
+        v[:6] = 10.0 ** random.uniform(2, 45) * random.normal(size=6) * random.integers(0, 2, 6)
+        for speed in (0.0 * v, v):
+            for place in (start, q):
+                sim.reset(place, speed)
+                try:
+                    for _ in range(3):
+                        sim.step(np.zeros(12))
+                        stepped += 1
+                except NonFiniteState:
+                    continue
+                assert np.isfinite(sim.last_report.contacts.gap).all()
+    assert stepped > 100
