@@ -86,6 +86,7 @@ from contact_sim.solvers._jit import ITEM, call_find_edges, kernel
 
 POINT_SHAPE = np.zeros(HEADER + CORNER)
 POINT_SHAPE[0] = 1.0
+MORE = 0.02  # by how much a clearance may be larger than the last one of the solid [m]
 SPOT_SIZE = 0.02  # how far flat ground near a solid is looked for beyond what is needed [m]
 CORNER_SLOTS = 4  # contacts that one corner may have at once
 ON_RIM, FEW_ON_RIM = 8, 4  # contacts of a rim with a plane: tilted, and flat
@@ -492,14 +493,20 @@ def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
                 place_solid(axes, own[i], place[i])
                 solid, shape = solid_at(place, size, i), shapes[begin[i] :]
                 half = half_of_solid(place[i], size[i])
-                flat = facet_below(ground, place[i], solid, shape, half, found, near, spots[i])
+                flat = flat_ground(place[i], solid, near, spots[i])
+                # what was near the ground may be so still: over flat ground that is known fast
+                if known[i, CLEARANCE] <= near and flat[0] < 0 and flat[1] >= spots[i, WAIT]:
+                    flat = facet_below(ground, place[i], solid, shape, half, found, near, spots[i])
                 if known[i, CLEARANCE] - left >= known[i, WAIT]:
-                    left = clearance_of(ground, solid, shape, half, flat, found, near)
+                    before = left, min(known[i, CLEARANCE] + MORE, MOST)
+                    left = clearance_of(ground, solid, shape, half, flat, found, before, near)
                     note_clearance(axes, left, near, known[i])
             least = min(least, left)
             if left > near:
                 continue
             key = float(CONTACTS) * k
+            if flat[0] < 0 and flat[1] >= spots[i, WAIT]:
+                flat = facet_below(ground, place[i], solid, shape, half, found, near, spots[i])
             if flat[0] >= 0:
                 keep_corners_on_triangle(ground, solid, shape, flat[0], near, found, pool, key)
                 continue
@@ -518,18 +525,19 @@ def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
 
 
 @kernel
-def clearance_of(ground, solid, shape, half, flat, found, near):
+def clearance_of(ground, solid, shape, half, flat, found, before, near):
     """Return a bound on the distance of a solid from ground with facets [m], see _clearance.py.
 
-    At most MOST; 0 where it may be no more than `near`.
+    0 where it may be no more than `near`.
 
     Args:
         ground: a `Ground` with facets.
         solid: its axes and centre in world, see `solid_at`.
         shape: its numbers, see _shapes.py, shape (any,).
         half: half sizes of the box about it along the axes of the world, (x, y, z) [m].
-        flat: what `facet_below` returns.
+        flat: what `flat_ground` returns.
         found: slots of a corner, see `corner_slots`.
+        before: what is left of the clearance before, and how far facets are looked for [m].
         near: largest gap [m].
     """
     if flat[0] >= 0:
@@ -537,9 +545,10 @@ def clearance_of(ground, solid, shape, half, flat, found, near):
     over = height_over(ground, solid[3], half)
     if over >= MOST:
         return MOST
-    clearance = max(over, clearance_over_facets(ground, solid, shape, half, MOST, near, -1))
-    if over <= near < clearance:
-        # with no facet in it a solid is in front of the ground if one of its points is
+    clearance = max(over, clearance_over_facets(ground, solid, shape, half, before[1], near, -1))
+    if before[0] <= 0.0 and over <= near < clearance:
+        # with no facet in it a solid is in front of the ground if one of its points is, and as
+        # long as something is left of its clearance
         p = add(solid[3], to_world(solid, corner_of(shape, 0)))
         find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
         if found[0][0] < 0.0:
@@ -548,19 +557,27 @@ def clearance_of(ground, solid, shape, half, flat, found, near):
 
 
 @kernel
+def flat_ground(axes, solid, near, spot):
+    """Return the triangle of `facet_below` and its room [m] if they still hold.
+
+    Else −1, and how far the solid has moved at most since they were found [m].
+    """
+    x, y, z = solid[4]
+    moved = moved_at_most(axes, (0.0, 0.0, 0.0, x, y, z), spot)
+    if spot[CLEARANCE] - moved > max(near, DEEP):
+        return int(spot[FLAT_FACET]), spot[CLEARANCE] - moved
+    return -1, moved
+
+
+@kernel
 def facet_below(ground, axes, solid, shape, half, found, near, spot):
     """Return the triangle that with what continues its plane is all ground near a solid, or −1.
 
-    And a bound on the distance of the solid from other ground [m]. `axes` is the placement of the
-    solid, other arguments are those of `clearance_of`. `spot` is what was found before, see
-    FLAT_NUMBERS.
+    And a bound on the distance of the solid from other ground [m], 0 without one. `axes` is the
+    placement of the solid, other arguments are those of `clearance_of`. Both are noted in `spot`,
+    see FLAT_NUMBERS.
     """
-    x, y, z = solid[4]
-    limit, moved = max(near, DEEP), moved_at_most(axes, (0.0, 0.0, 0.0, x, y, z), spot)
-    if spot[CLEARANCE] - moved > limit:
-        return int(spot[FLAT_FACET]), spot[CLEARANCE] - moved
-    if moved < spot[WAIT]:
-        return -1, 0.0
+    limit = max(near, DEEP)
     # what is below the lowest corner
     up, low, lowest = (solid[0][2], solid[1][2], solid[2][2]), np.inf, 0
     for i in range(int(shape[0])):
@@ -568,14 +585,16 @@ def facet_below(ground, axes, solid, shape, half, found, near, spot):
         if height < low:
             low, lowest = height, i
     p = add(solid[3], to_world(solid, corner_of(shape, lowest)))
-    find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
+    find_contacts(ground, p[0], p[1], p[2], -limit, found, 0, 1)
     facet, room = int(found[2][0]), 0.0
     if is_triangle(ground, facet):
         most = limit + SPOT_SIZE
         room = clearance_over_facets(ground, solid, shape, half, most, limit, facet)
     note_clearance(axes, room, limit, spot)
     spot[FLAT_FACET] = facet
-    return facet if spot[CLEARANCE] > limit else -1, spot[CLEARANCE]
+    if spot[CLEARANCE] > limit:
+        return facet, spot[CLEARANCE]
+    return -1, 0.0
 
 
 @kernel
