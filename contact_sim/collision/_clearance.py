@@ -36,8 +36,11 @@ from contact_sim.collision._mesh_contacts import (
     EDGES,
     EDGES_FROM,
     ENTRIES_FROM,
+    SIDE,
     STARTS_FROM,
     TRIANGLES,
+    X0,
+    Y0,
     bin_range,
     touch_on_mesh,
     triangle_at,
@@ -224,6 +227,11 @@ def clearance_over_mesh(ground, solid, shape, half, room, clearance, near, but):
                 entry = int(relief[place])
                 if entry < triangles:
                     t = triangle_at(relief, entry)
+                    # once, in the first of its bins
+                    if bx > low_x and (min(t.a[0], t.b[0], t.c[0]) - data[X0]) / data[SIDE] < bx:
+                        continue
+                    if by > low_y and (min(t.a[1], t.b[1], t.c[1]) - data[Y0]) / data[SIDE] < by:
+                        continue
                     if entry == but or (but >= 0 and continues(plane, (t.a, t.b, t.c))):
                         continue
                     away = apart(solid, shape, half, (t.a, t.b, t.c), t.n, clearance)
