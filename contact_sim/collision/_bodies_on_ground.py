@@ -585,7 +585,7 @@ def facet_below(ground, axes, solid, shape, half, found, near, spot):
         if height < low:
             low, lowest = height, i
     p = add(solid[3], to_world(solid, corner_of(shape, lowest)))
-    find_contacts(ground, p[0], p[1], p[2], -limit, found, 0, 1)
+    find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
     facet, room = int(found[2][0]), 0.0
     if is_triangle(ground, facet):
         most = limit + SPOT_SIZE

@@ -307,6 +307,7 @@ MAX_DISTANCE = 2.0  # largest distance of a search [m]
 MIN_DISTANCE = 1e-9  # smallest distance of a search [m]
 ROUNDING = 1e-12  # difference of distances that counts as none [m]
 FIRST_DISTANCE = 0.1  # first distance of a search for the signed distance [m]
+LIST_BINS = 8.0  # distance over the side of a bin up to which a search may make a list [-]
 WIDENING = 4.0  # factor by which an unsuccessful search is widened
 STEEP = 1e-3  # vertical part of a unit normal below which a triangle counts as a wall
 
@@ -331,18 +332,19 @@ def find_on_mesh(ground, x, y, z, reach, guess, known, found, first, slots):
     `guess` is the feature that may be the nearest: its distance bounds a wider search. `known` is
     the list of the point, see _facets.py, of length 0 without one.
     """
-    p, limit, nearby = (x, y, z), max(abs(reach), MIN_DISTANCE), reach < 0.0
-    reach = abs(reach)
-    if known.shape[0] > 0 and on_spot(known, p, limit):
+    p, nearby, reach = (x, y, z), reach < 0.0, abs(reach)
+    near = max(reach, MIN_DISTANCE)
+    if known.shape[0] > 0 and on_spot(known, p, near):
         touch = touch_on_mesh(ground, int(known[SPOT_FACET]), p)
-        if keep_touch(found, first, slots, touch, limit):
+        if keep_touch(found, first, slots, touch, near):
             return
-    nearest = find_near(ground, p, limit, reach, known, found, first, slots)
-    if not nearby and not abs(nearest) < np.inf:
+    limit = near
+    if not nearby:
+        # what was nearest before bounds the search
         bound = distance_to_feature(ground, guess, p)
         if limit < bound < MAX_DISTANCE:
             limit = bound * (1.0 + TOLERANCE) + MIN_DISTANCE
-            nearest = find_near(ground, p, limit, reach, known, found, first, slots)
+    nearest = find_near(ground, p, limit, reach, known, found, first, slots)
     while not nearby and not abs(nearest) < np.inf and limit < MAX_DISTANCE:
         # nothing near: a triangle below or above bounds the search, or it is widened
         limit, last = min(WIDENING * limit, MAX_DISTANCE), False
@@ -360,7 +362,7 @@ def find_on_mesh(ground, x, y, z, reach, guess, known, found, first, slots):
     elif known.shape[0] > 0 and not nearby and nearest <= reach:
         alone = slots == 1 or found[2][first + 1] == NO_FEATURE
         if alone and looks_for_spot(known, p):
-            look_around(ground, p, limit, known, int(found[2][first]))
+            look_around(ground, p, near, known, int(found[2][first]))
 
 
 @kernel
@@ -529,7 +531,9 @@ def find_near(ground, p, limit, reach, known, found, first, slots):
 @kernel
 def has_list(ground, p, limit, known):
     """Return whether a list serves p, after making it anew where it did not."""
-    if known.shape[0] == 0 or not limit <= LIST_REACH:
+    # a wider one only where it has room for what is in so many bins
+    wide = max(LIST_REACH, LIST_BINS * ground.data[SIDE])
+    if known.shape[0] == 0 or not limit <= wide:
         return False
     if serves(known, p, limit):
         return True
