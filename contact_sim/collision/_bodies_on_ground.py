@@ -86,7 +86,7 @@ from contact_sim.solvers._jit import ITEM, call_find_edges, kernel
 
 POINT_SHAPE = np.zeros(HEADER + CORNER)
 POINT_SHAPE[0] = 1.0
-MORE = 0.02  # by how much a clearance may be larger than the last one of the solid [m]
+MORE = 0.01  # by how much a clearance may be larger than the last one of the solid [m]
 SPOT_SIZE = 0.02  # how far flat ground near a solid is looked for beyond what is needed [m]
 CORNER_SLOTS = 4  # contacts that one corner may have at once
 ON_RIM, FEW_ON_RIM = 8, 4  # contacts of a rim with a plane: tilted, and flat
