@@ -6,7 +6,8 @@ falls     every robot dropped upside down from 0.5 m, its joints held, 3 s: spee
           largest depth on the way and at the end, error of the weight, steps not solved.
 cost      µs per step of go1 under ncp: standing with its feet only, standing with bodies, which
           touch nothing, fallen on its side, and fallen across stairs, beside MuJoCo with the same
-          shapes. Blocks of steps alternate.
+          shapes. Blocks of steps alternate. Then the mean step of robots that tumble: dropped in
+          random attitudes, with new random targets of all joints every 0.2 s.
 """
 
 from __future__ import annotations
@@ -14,22 +15,28 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from contact_sim import Simulator, contact_models, load_robot, robots
+from contact_sim import RobotModel, Simulator, contact_models, load_robot, robots
 from contact_sim.robot._actuators import JointCommand, holding
 from contact_sim.robot._standing_pose import lowest_heights
 from contact_sim.simulation._report import StepReport
 from contact_sim.terrain import boxes
 
+Corners = tuple[Sequence[float], Sequence[float]]
 HEIGHT, SECONDS, STEP, GRAVITY, FRICTION = 0.5, 3.0, 1e-3, 9.81, 0.8
 STAIRS = [
     ([-1.0 + 0.25 * k, -1.5, 0.0], [-0.75 + 0.25 * k, 1.5, 0.08 * k + 0.001]) for k in range(8)
 ]
 """Least and largest corners of the steps [m]."""
+FLOOR = ([-6.0, -6.0, -0.5], [6.0, 6.0, 0.0])
+DROP, TUMBLE, SWING, BLOCK = 0.3, 2.0, 0.6, 200
+"""Height [m], seconds, largest way of a joint [rad] and steps with the same targets, tumbling."""
 SIDEWAYS, UPSIDE_DOWN = (0.7071067811865476, 0.0, 0.0, 0.7071067811865476), (1.0, 0.0, 0.0, 0.0)
 
 
@@ -104,20 +111,62 @@ def cost(blocks: int = 30, steps: int = 200) -> dict[str, tuple[float, float]]:
     return {key: (statistics.median(a), statistics.median(b)) for key, (a, b) in times.items()}
 
 
+def tumbling(name: str, steps: Sequence[Corners], falls: int = 20) -> tuple[float, float]:
+    """Return the mean µs per step of a robot that tumbles over boxes, and of MuJoCo, NaN without.
+
+    The ground is a plane where there are no boxes, else a floor with them.
+    """
+    robot, random = load_robot(name), np.random.default_rng(0)
+    corners = np.array([FLOOR, *steps])
+    ground = boxes(corners[:, 0], corners[:, 1]) if steps else 'plane'
+    sim = Simulator(robot, terrain=ground, friction=FRICTION)
+    middle = robot.joint_positions(sim.standing_configuration())
+    other = mujoco_of(robot, holding(middle, *robot.default_gains), steps)
+    times: tuple[list[float], list[float]] = [], []
+    for fall in range(falls + 1):
+        attitude = random.normal(size=4)
+        dropped(sim, tuple(attitude / np.linalg.norm(attitude)), DROP)
+        if other is not None:
+            other.reset(sim.q, robot.joint_positions(sim.q))
+        for _ in range(round(TUMBLE / BLOCK / STEP)):
+            hold = holding(
+                middle + random.uniform(-SWING, SWING, len(middle)), *robot.default_gains
+            )
+            if other is not None:
+                other.set_targets(hold.position)
+            runs = (partial(sim.follow, hold), other.step if other is not None else None)
+            for into, run in zip(times, runs, strict=True):
+                start = time.perf_counter()
+                if run is not None:
+                    run(BLOCK)
+                if fall > 0:  # the first one loads what steps need
+                    into.append(time.perf_counter() - start)
+    ours, theirs = (1e6 * statistics.mean(each) / BLOCK for each in times)
+    return ours, theirs if other is not None else float('nan')
+
+
 def peer(key: str, sim: Simulator, hold: JointCommand) -> Callable[[int], None]:
     """Return what advances MuJoCo from the same state by a number of steps."""
+    robot, stairs = sim.robot, STAIRS if 'stairs' in key else ()
+    other = mujoco_of(robot, hold, stairs, 'feet' not in key)
+    if other is None:
+        return lambda _: None
+    other.reset(sim.q, robot.joint_positions(sim.q))
+    other.set_targets(hold.position)
+    advance: Callable[[int], None] = other.step
+    return advance
+
+
+def mujoco_of(
+    robot: RobotModel, hold: JointCommand, steps: Sequence[Corners], whole_body: bool = True
+) -> Any | None:
+    """Return a robot in MuJoCo with the gains of `hold`, None without MuJoCo."""
     try:
         from mujoco_peer import MujocoPeer
     except ImportError:
-        return lambda _: None
-    robot = sim.robot
-    other = MujocoPeer(
-        robot, FRICTION, STEP, gains=(hold.stiffness, hold.damping), whole_body='feet' not in key,
-        steps=STAIRS if 'stairs' in key else (),
-    )  # fmt: skip
-    other.reset(sim.q, robot.joint_positions(sim.q))
-    other.set_targets(hold.position)
-    return other.step
+        return None
+    gains = (hold.stiffness, hold.damping)
+    return MujocoPeer(robot, FRICTION, STEP, gains=gains, whole_body=whole_body, steps=steps)
 
 
 def main() -> None:
@@ -129,6 +178,11 @@ def main() -> None:
     chosen = parser.parse_args()
     for key, (ours, theirs) in cost().items():
         print(f'{key:22} {ours:7.1f} µs   MuJoCo {theirs:7.1f} µs')
+    for name in ('go1', 'anymal_b'):
+        for ground, steps in (('plane', ()), ('stairs', STAIRS)):
+            ours, theirs = tumbling(name, steps)
+            what = f'{name} tumbles, {ground}'
+            print(f'{what:22} {ours:7.1f} µs   MuJoCo {theirs:7.1f} µs', flush=True)
     if chosen.cost:
         return
     print(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.arrays._fields import CARRIER_NUMBERS, CLEARANCE, WAIT
-from contact_sim.collision._facets import continues, plane_through
+from contact_sim.collision._facets import DEEP, continues, plane_through
 from contact_sim.collision._height_field_contacts import (
     LOWER,
     PER_POINT,
@@ -218,8 +218,10 @@ def clearance_over_mesh(ground, solid, shape, half, room, clearance, near, but):
     data, relief, plane = ground.data, ground.relief, triangle_of_mesh(ground, max(but, 0))
     triangles, last = int(data[TRIANGLES]), int(data[TRIANGLES]) + int(data[EDGES])
     starts, entries = int(data[STARTS_FROM]), int(data[ENTRIES_FROM])
-    low_x, high_x = bin_range(ground, solid[3][0], room[0], 0)
-    low_y, high_y = bin_range(ground, solid[3][1], room[1], 1)
+    # under a border ground begins, and is felt up to DEEP below
+    beyond = (room[0] + DEEP, room[1] + DEEP, room[2] + DEEP)
+    low_x, high_x = bin_range(ground, solid[3][0], beyond[0], 0)
+    low_y, high_y = bin_range(ground, solid[3][1], beyond[1], 1)
     for bx in range(low_x, high_x + 1):
         for by in range(low_y, high_y + 1):
             k = starts + int(data[BINS_Y]) * bx + by
@@ -239,7 +241,7 @@ def clearance_over_mesh(ground, solid, shape, half, room, clearance, near, but):
                 elif entry < last:
                     row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (entry - triangles)
                     if relief[row + 9] != relief[row + 9]:  # a border
-                        clearance = 0.0 if in_box(relief, row, solid[3], room) else clearance
+                        clearance = 0.0 if in_box(relief, row, solid[3], beyond) else clearance
                 else:
                     break
                 if clearance <= near:

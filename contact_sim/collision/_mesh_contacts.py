@@ -75,6 +75,9 @@ from contact_sim.terrain import SEAM, TriangleMesh
 
 BORDER_PROBE = 1e-4  # distance beyond a border at which ground is searched [m]
 ENTRIES_PER_FACET = 16  # most entries of a facet in the bins, on average
+FEW_ENTRIES = 65_536  # number of entries that is small for any mesh
+CROWDED = 10  # facets in the bin of a facet, on average, above which bins are made smaller
+SMALLER_BINS = 8.0  # by how much at most [-]
 
 
 @dataclass(frozen=True)
@@ -268,22 +271,49 @@ class Bins:
 
     @classmethod
     def of(cls, lower: Array, upper: Array) -> Bins:
-        """Return bins for facets with these least and largest coordinates [m], (n, 3)."""
-        origin, extent = lower[:, :2].min(axis=0), np.ptp(upper[:, :2], axis=0)
-        extent = np.maximum(upper[:, :2].max(axis=0) - origin, 1e-6)
+        """Return bins for facets with these least and largest coordinates [m], (n, 3).
+
+        About as many as facets; smaller ones where many facets share a few of them, such as stairs
+        on a wide floor.
+        """
+        extent = np.maximum(upper[:, :2].max(axis=0) - lower[:, :2].min(axis=0), 1e-6)
         side = float(np.sqrt(extent.prod() / len(lower)))
-        while True:
-            # as in `bin_range`, so that rounding leaves no facet out
-            low = np.floor((lower[:, :2] - origin) / side).astype(np.int64)
-            high = np.floor((upper[:, :2] - origin) / side).astype(np.int64)
-            wide = high - low + 1
-            if wide.prod(axis=1).sum() <= ENTRIES_PER_FACET * len(lower):
-                break
+        most = ENTRIES_PER_FACET * len(lower)
+        while cls._entries(lower, upper, side) > most:
             side *= 1.5
-        count = high.max(axis=0) + 1
-        facet = np.repeat(np.arange(len(lower)), wide.prod(axis=1))
-        first = np.repeat(np.cumsum(wide.prod(axis=1)) - wide.prod(axis=1), wide.prod(axis=1))
-        turn = np.arange(len(facet)) - first
+        bins, smallest = cls._of_side(lower, upper, side), side / SMALLER_BINS
+        while bins.crowd > CROWDED and bins.side > smallest:
+            if cls._entries(lower, upper, 0.5 * bins.side) > max(most, FEW_ENTRIES):
+                break
+            bins = cls._of_side(lower, upper, 0.5 * bins.side)
+        return bins
+
+    @property
+    def crowd(self) -> float:
+        """Facets in the bin of a facet, on average over all entries."""
+        return float((np.diff(self.starts) ** 2).sum() / self.starts[-1])
+
+    @staticmethod
+    def _wide(lower: Array, upper: Array, side: float) -> tuple[Indices, Indices]:
+        """Return the first bin of every facet, and the number of its bins, along x and y."""
+        # as in `bin_range`, so that rounding leaves no facet out
+        origin = lower[:, :2].min(axis=0)
+        low = np.floor((lower[:, :2] - origin) / side).astype(np.int64)
+        return low, np.floor((upper[:, :2] - origin) / side).astype(np.int64) - low + 1
+
+    @classmethod
+    def _entries(cls, lower: Array, upper: Array, side: float) -> int:
+        """Return the number of entries in bins of this side."""
+        return int(cls._wide(lower, upper, side)[1].prod(axis=1).sum())
+
+    @classmethod
+    def _of_side(cls, lower: Array, upper: Array, side: float) -> Bins:
+        """Return bins of this side."""
+        low, wide = cls._wide(lower, upper, side)
+        origin, count = lower[:, :2].min(axis=0), (low + wide).max(axis=0)
+        of_facet = wide.prod(axis=1)
+        facet = np.repeat(np.arange(len(lower)), of_facet)
+        turn = np.arange(len(facet)) - np.repeat(np.cumsum(of_facet) - of_facet, of_facet)
         x, y = low[facet, 0] + turn // wide[facet, 1], low[facet, 1] + turn % wide[facet, 1]
         number = x * count[1] + y
         order = np.lexsort((facet, number))
@@ -307,7 +337,7 @@ MAX_DISTANCE = 2.0  # largest distance of a search [m]
 MIN_DISTANCE = 1e-9  # smallest distance of a search [m]
 ROUNDING = 1e-12  # difference of distances that counts as none [m]
 FIRST_DISTANCE = 0.1  # first distance of a search for the signed distance [m]
-LIST_BINS = 8.0  # distance over the side of a bin up to which a search may make a list [-]
+LIST_FACETS = 64.0  # see `has_few_within`: a wide search makes a list only where they are few
 WIDENING = 4.0  # factor by which an unsuccessful search is widened
 STEEP = 1e-3  # vertical part of a unit normal below which a triangle counts as a wall
 
@@ -531,13 +561,19 @@ def find_near(ground, p, limit, reach, known, found, first, slots):
 @kernel
 def has_list(ground, p, limit, known):
     """Return whether a list serves p, after making it anew where it did not."""
-    # a wider one only where it has room for what is in so many bins
-    wide = max(LIST_REACH, LIST_BINS * ground.data[SIDE])
-    if known.shape[0] == 0 or not limit <= wide:
+    if known.shape[0] == 0 or not (limit <= LIST_REACH or has_few_within(ground, limit)):
         return False
     if serves(known, p, limit):
         return True
     return not was_too_long(known, p) and list_facets(ground, p, limit + LIST_SLACK, known)
+
+
+@kernel
+def has_few_within(ground, limit):
+    """Return whether a square with sides of `limit` has LIST_FACETS facets at most, on average."""
+    data = ground.data
+    area = data[BINS_X] * data[BINS_Y] * data[SIDE] * data[SIDE]
+    return limit * limit * (data[TRIANGLES] + data[EDGES] + data[CORNERS]) <= LIST_FACETS * area
 
 
 @kernel
