@@ -35,7 +35,7 @@ STAIRS = [
 ]
 """Least and largest corners of the steps [m]."""
 FLOOR = ([-6.0, -6.0, -0.5], [6.0, 6.0, 0.0])
-DROP, TUMBLE, SWING, BLOCK = 0.3, 2.0, 0.6, 200
+DROP, TUMBLE, SWING, BLOCK = 0.6, 2.0, 0.6, 200
 """Height [m], seconds, largest way of a joint [rad] and steps with the same targets, tumbling."""
 SIDEWAYS, UPSIDE_DOWN = (0.7071067811865476, 0.0, 0.0, 0.7071067811865476), (1.0, 0.0, 0.0, 0.0)
 
