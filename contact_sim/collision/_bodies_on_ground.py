@@ -86,7 +86,7 @@ from contact_sim.solvers._jit import ITEM, call_find_edges, kernel
 
 POINT_SHAPE = np.zeros(HEADER + CORNER)
 POINT_SHAPE[0] = 1.0
-MORE = 0.01  # by how much a clearance may be larger than the last one of the solid [m]
+MORE = 0.01  # by how much a clearance may be larger than the last one, or the largest gap [m]
 SPOT_SIZE = 0.02  # how far flat ground near a solid is looked for beyond what is needed [m]
 CORNER_SLOTS = 4  # contacts that one corner may have at once
 ON_RIM, FEW_ON_RIM = 8, 4  # contacts of a rim with a plane: tilted, and flat
@@ -498,7 +498,7 @@ def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
                 if known[i, CLEARANCE] <= near and flat[0] < 0 and flat[1] >= spots[i, WAIT]:
                     flat = facet_below(ground, place[i], solid, shape, half, found, near, spots[i])
                 if known[i, CLEARANCE] - left >= known[i, WAIT]:
-                    before = left, min(known[i, CLEARANCE] + MORE, MOST)
+                    before = left, min(max(known[i, CLEARANCE], near) + MORE, MOST)
                     left = clearance_of(ground, solid, shape, half, flat, found, before, near)
                     note_clearance(axes, left, near, known[i])
             least = min(least, left)
