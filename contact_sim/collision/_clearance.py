@@ -229,7 +229,7 @@ def clearance_over_mesh(ground, solid, shape, half, room, clearance, near, but):
                 entry = int(relief[place])
                 if entry < triangles:
                     t = triangle_at(relief, entry)
-                    # once, in the first of its bins
+                    # once, in the first of its bins, found as `Bins` does
                     if bx > low_x and (min(t.a[0], t.b[0], t.c[0]) - data[X0]) / data[SIDE] < bx:
                         continue
                     if by > low_y and (min(t.a[1], t.b[1], t.c[1]) - data[Y0]) / data[SIDE] < by:

@@ -75,7 +75,7 @@ from contact_sim.terrain import SEAM, TriangleMesh
 
 BORDER_PROBE = 1e-4  # distance beyond a border at which ground is searched [m]
 ENTRIES_PER_FACET = 16  # most entries of a facet in the bins, on average
-FEW_ENTRIES = 65_536  # number of entries that is small for any mesh
+FEW_ENTRIES = 65_536  # number of entries or bins that is small for any mesh
 CROWDED = 10  # facets in the bin of a facet, on average, above which bins are made smaller
 SMALLER_BINS = 8.0  # by how much at most [-]
 
@@ -281,11 +281,12 @@ class Bins:
         most = ENTRIES_PER_FACET * len(lower)
         while cls._entries(lower, upper, side) > most:
             side *= 1.5
-        bins, smallest = cls._of_side(lower, upper, side), side / SMALLER_BINS
-        while bins.crowd > CROWDED and bins.side > smallest:
-            if cls._entries(lower, upper, 0.5 * bins.side) > max(most, FEW_ENTRIES):
+        bins, most = cls._of_side(lower, upper, side), max(most, FEW_ENTRIES)
+        while bins.crowd > CROWDED and SMALLER_BINS * bins.side > side:
+            half = 0.5 * bins.side
+            if max(4 * len(bins.tops), cls._entries(lower, upper, half)) > most:
                 break
-            bins = cls._of_side(lower, upper, 0.5 * bins.side)
+            bins = cls._of_side(lower, upper, half)
         return bins
 
     @property
