@@ -27,7 +27,10 @@ from contact_sim.collision._mesh_contacts import (
     EDGE_NUMBERS,
     EDGES,
     EDGES_FROM,
+    FEW_ENTRIES,
+    SMALLER_BINS,
     TRIANGLES,
+    Bins,
     triangle_at,
 )
 from contact_sim.collision._surface import FIELD, curvature, find_contacts
@@ -369,3 +372,24 @@ def test_no_part_of_a_field_that_touches_is_passed_by(seed):
             found, passed = found + touches, passed + passes
     assert found > 50
     assert passed > 400
+
+
+def test_bins_have_every_facet_that_reaches_into_them_and_are_small_where_these_crowd():
+    random = np.random.default_rng(0)
+    # in the middle of a wide floor
+    lower = np.vstack([[[-50.0, -50.0, 0.0]], random.uniform(-5.0, 5.0, (80, 3))])
+    upper = lower + np.vstack([[[100.0, 100.0, 0.0]], random.uniform(0.0, 2.0, (80, 3))])
+    bins = Bins.of(lower, upper)
+    side, origin, count = bins.side, np.array(bins.origin), np.array(bins.count)
+    coarse = 100.0 / np.sqrt(len(lower))
+    assert coarse / SMALLER_BINS <= side <= 0.5 * coarse
+    assert max(len(bins.entries), len(bins.tops)) <= FEW_ENTRIES
+    for bx in range(count[0]):
+        for by in range(count[1]):
+            k = count[1] * bx + by
+            begin = origin + side * np.array([bx, by])
+            meets = (lower[:, :2] < begin + side) & (upper[:, :2] >= begin)
+            expected = np.flatnonzero(meets.all(axis=1))
+            entries = bins.entries[int(bins.starts[k]) : int(bins.starts[k + 1])]
+            np.testing.assert_array_equal(entries, expected)
+            assert bins.tops[k] == upper[expected, 2].max()
