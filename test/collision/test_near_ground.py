@@ -256,7 +256,7 @@ def test_worlds_forget_the_ground_before():
 def test_robots_fly_to_any_distance(ground):
     sim, random = Simulator(load_robot('go1'), 'ncp', GROUNDS[ground]), np.random.default_rng(5)
     start, v, stepped = sim.standing_configuration(), np.zeros(18), 0
-    for _ in range(25):
+    for _ in range(10):
         q = start.copy()
         q[:3] += 10.0 ** random.uniform(2, 45) * random.normal(size=3) * random.integers(0, 2, 3)
         v[:6] = 10.0 ** random.uniform(2, 45) * random.normal(size=6) * random.integers(0, 2, 6)
@@ -270,4 +270,4 @@ def test_robots_fly_to_any_distance(ground):
                 except NonFiniteState:
                     continue
                 assert np.isfinite(sim.last_report.contacts.gap).all()
-    assert stepped > 100
+    assert stepped > 40
