@@ -134,15 +134,14 @@ def tumbling(name: str, steps: Sequence[Corners], falls: int = 20) -> tuple[floa
             )
             if other is not None:
                 other.set_targets(hold.position)
-            runs = (partial(sim.follow, hold), other.step if other is not None else None)
-            for into, run in zip(times, runs, strict=True):
+            runs = [partial(sim.follow, hold), *([other.step] if other is not None else [])]
+            for into, run in zip(times, runs, strict=False):
                 start = time.perf_counter()
-                if run is not None:
-                    run(BLOCK)
+                run(BLOCK)
                 if fall > 0:  # the first one loads what steps need
-                    into.append(time.perf_counter() - start)
-    ours, theirs = (1e6 * statistics.mean(each) / BLOCK for each in times)
-    return ours, theirs if other is not None else float('nan')
+                    into.append((time.perf_counter() - start) / BLOCK)
+    ours, theirs = (1e6 * statistics.mean(each) if each else float('nan') for each in times)
+    return ours, theirs
 
 
 def peer(key: str, sim: Simulator, hold: JointCommand) -> Callable[[int], None]:

@@ -56,6 +56,7 @@ from contact_sim.collision._ground_edges import (
     FACETS,
     FIRST_END,
     FLAT_EDGE,
+    is_beside,
     keep_edge,
     keep_segment,
 )
@@ -137,6 +138,8 @@ def keep_on_facets(ground, solid, shape, top, near, scratch, pool, key):
     keep_corners(ground, solid, shape, top, near, scratch, pool, key)
     # a sphere has no edges: its centre finds those of the ground
     for e in range(int(edges[MOST_EDGES, 0]) if shape[1] > 0.0 else 0):
+        if is_beside(solid, edges[e], near + shape[3]):
+            continue
         if shape[2] > 0.0:
             keep_edge(solid, shape, edges[e], near, pool, key)
         else:
@@ -493,20 +496,19 @@ def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
                 place_solid(axes, own[i], place[i])
                 solid, shape = solid_at(place, size, i), shapes[begin[i] :]
                 half = half_of_solid(place[i], size[i])
-                flat = flat_ground(place[i], solid, near, spots[i])
+                body, flat = (solid, shape, half), flat_ground(place[i], solid, near, spots[i])
                 # what was near the ground may be so still: over flat ground that is known fast
-                if known[i, CLEARANCE] <= near and flat[0] < 0 and flat[1] >= spots[i, WAIT]:
-                    flat = facet_below(ground, place[i], solid, shape, half, found, near, spots[i])
+                if known[i, CLEARANCE] <= near:
+                    flat = facet_below(ground, place[i], body, flat, found, near, spots[i])
                 if known[i, CLEARANCE] - left >= known[i, WAIT]:
                     before = left, min(max(known[i, CLEARANCE], near) + MORE, MOST)
-                    left = clearance_of(ground, solid, shape, half, flat, found, before, near)
+                    left = clearance_of(ground, body, flat, found, before, near)
                     note_clearance(axes, left, near, known[i])
             least = min(least, left)
             if left > near:
                 continue
             key = float(CONTACTS) * k
-            if flat[0] < 0 and flat[1] >= spots[i, WAIT]:
-                flat = facet_below(ground, place[i], solid, shape, half, found, near, spots[i])
+            flat = facet_below(ground, place[i], body, flat, found, near, spots[i])
             if flat[0] >= 0:
                 keep_corners_on_triangle(ground, solid, shape, flat[0], near, found, pool, key)
                 continue
@@ -525,21 +527,21 @@ def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
 
 
 @kernel
-def clearance_of(ground, solid, shape, half, flat, found, before, near):
+def clearance_of(ground, body, flat, found, before, near):
     """Return a bound on the distance of a solid from ground with facets [m], see _clearance.py.
 
-    0 where it may be no more than `near`.
+    At most MOST; 0 where it may be no more than `near`.
 
     Args:
         ground: a `Ground` with facets.
-        solid: its axes and centre in world, see `solid_at`.
-        shape: its numbers, see _shapes.py, shape (any,).
-        half: half sizes of the box about it along the axes of the world, (x, y, z) [m].
-        flat: what `flat_ground` returns.
+        body: the solid, its axes and centre in world, see `solid_at`; its numbers, see _shapes.py,
+            shape (any,); half sizes of the box about it along the axes of the world [m].
+        flat: what is known of flat ground near it, see `facet_below`.
         found: slots of a corner, see `corner_slots`.
         before: what is left of the clearance before, and how far facets are looked for [m].
         near: largest gap [m].
     """
+    solid, shape, half = body
     if flat[0] >= 0:
         return min(flat[1], height_over_triangle(ground, solid, shape, flat[0]))
     over = height_over(ground, solid[3], half)
@@ -570,14 +572,17 @@ def flat_ground(axes, solid, near, spot):
 
 
 @kernel
-def facet_below(ground, axes, solid, shape, half, found, near, spot):
+def facet_below(ground, axes, body, flat, found, near, spot):
     """Return the triangle that with what continues its plane is all ground near a solid, or −1.
 
-    And a bound on the distance of the solid from other ground [m], 0 without one. `axes` is the
-    placement of the solid, other arguments are those of `clearance_of`. Both are noted in `spot`,
-    see FLAT_NUMBERS.
+    And a bound on the distance of the solid from other ground [m]. Both are `flat`, what
+    `flat_ground` returned, while that holds or is not worth another look; else they are noted in
+    `spot`, see FLAT_NUMBERS. `axes` is the placement of the solid, other arguments are those of
+    `clearance_of`.
     """
-    limit = max(near, DEEP)
+    if flat[0] >= 0 or flat[1] < spot[WAIT]:
+        return flat
+    (solid, shape, half), limit = body, max(near, DEEP)
     # what is below the lowest corner
     up, low, lowest = (solid[0][2], solid[1][2], solid[2][2]), np.inf, 0
     for i in range(int(shape[0])):

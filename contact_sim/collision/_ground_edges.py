@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.collision._contact_slots import KEPT, keep_pair_contact, pair_of, write_frame
+from contact_sim.collision._facets import ROUNDED
 from contact_sim.collision._shapes import edge_place, face_of
 from contact_sim.collision._solid_contacts import in_axes, to_local, to_world
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
@@ -35,18 +36,29 @@ PASSED = 0.5  # share of the radius of a capsule by which its axis may be behind
 FLAT_EDGE = 1e-4  # sine below which two edges are parallel
 DEEPER = 2.0  # overlap along two edges that counts in place of that of a face, over the latter
 SAME_SIDE = 0.9  # cosine of normals above which a face and one of its edges are one side
-ROUNDED = 1e-6  # by how much the box about a body is larger, for edges at its border [m]
 LYING = 0.2  # sine up to which an edge of the ground lies along a face
+
+
+@kernel
+def is_beside(solid, row, limit):
+    """Return whether an edge of the ground is beside the box about the corners of a body.
+
+    By more than `limit` [m], which is exact for what `keep_edge` and `keep_segment` find.
+    """
+    a, b = to_local(solid, vec(row, 0)), to_local(solid, vec(row, 3))
+    for k in range(3):
+        reach = solid[4][k] + limit + ROUNDED
+        if min(a[k], b[k]) > reach or max(a[k], b[k]) < -reach:
+            return True
+    return False
 
 
 @kernel
 def keep_edge(solid, shape, row, near, pool, key):
     """Store the contacts of an edge of the ground with a polyhedron."""
-    a, b, limit = to_local(solid, vec(row, 0)), to_local(solid, vec(row, 3)), near + shape[3]
-    if is_beside(solid, a, b, limit):
-        return
+    a, b = to_local(solid, vec(row, 0)), to_local(solid, vec(row, 3))
     left, right = in_axes(solid, vec(row, 6)), in_axes(solid, vec(row, 9))
-    along = sub(b, a)
+    along, limit = sub(b, a), near + shape[3]
     length = np.sqrt(dot(along, along))
     # the part of the edge in the body, or near it
     low, high = part_within(shape, a, along, 0.0)
@@ -103,19 +115,6 @@ def keep_edge(solid, shape, row, near, pool, key):
         keep_new_contact(pool, key + number, gap, n, add(solid[3], to_world(solid, p)))
     elif over:
         keep_on_face(solid, shape, face, (a, along, length), part, row[12], near, pool, key)
-
-
-@kernel
-def is_beside(solid, a, b, limit):
-    """Return whether a segment is farther than `limit` from the box about a body, by its sides.
-
-    The box is that about the corners, in the axes of the body, as are a and b.
-    """
-    half, limit = solid[4], limit + ROUNDED
-    for k in range(3):
-        if min(a[k], b[k]) > half[k] + limit or max(a[k], b[k]) < -half[k] - limit:
-            return True
-    return False
 
 
 @kernel
@@ -201,8 +200,6 @@ def keep_segment(solid, shape, row, near, pool, key):
     """
     a, b = to_local(solid, vec(row, 0)), to_local(solid, vec(row, 3))
     k, radius = edge_place(shape, 0), shape[3]
-    if is_beside(solid, a, b, near + radius):
-        return
     first, along = vec(shape, k), sub(b, a)
     d = sub(vec(shape, k + 3), first)
     left, right = in_axes(solid, vec(row, 6)), in_axes(solid, vec(row, 9))
