@@ -39,6 +39,11 @@ TWO = {
     'lockstep.front.joints': f'[{", ".join(FRONT)}]',
     'lockstep.hind.joints': f'[{", ".join(HIND)}]',
 }
+GONE = 40.0
+"""Wall seconds after which a process that said no goodbye is gone for DDS: more than its lease."""
+FOUND = 1.0
+"""Wall seconds in which the simulation, too, has found who is seen here: else its first state is
+lost, and as somebody answered for these joints before, it is not sent again."""
 
 
 def controller(session, joints, *options):
@@ -61,7 +66,9 @@ def trajectory(session, steps, delay, seeds):
 
     From the first stamp on; up to `delay` wall seconds for every command.
     """
-    session.wait(lambda: session.node.count_publishers('/joint_commands') == 0, 'nobody else')
+    session.wait(
+        lambda: session.node.count_publishers('/joint_commands') == 0, 'nobody else', GONE
+    )
     session.reset()
     session.reset_time()
     session.settle()
@@ -79,6 +86,7 @@ def trajectory(session, steps, delay, seeds):
             'both controllers',
             60.0,
         )
+        session.spin(FOUND)
         response = session.step(steps)
         assert response.success, response.message
         assert front.running
