@@ -190,8 +190,8 @@ class Sizes:
             'row_interval_gap': (ns,), 'row_weight': (rows,), 'row_memory': (nc, MEMORY_NUMBERS),
             'row_memory_next': (nc, MEMORY_NUMBERS), 'guard': (self.n_islands, 5),
             'island_solver': (self.n_islands, 3), 'rest_trial': (4,),
-            # scratch of the solvers
-            'cone_work': (CONE_VECTORS, rows), 'newton_matrix': (rows * rows,),
+            # scratch of the solvers, one vector of which may be a velocity of the tree
+            'cone_work': (CONE_VECTORS, max(rows, nv)), 'newton_matrix': (rows * rows,),
             'law_vectors': (SCRATCH_VECTORS, rows),
             # constants of robot, ground and model
             'placement': (bodies, 13), 'body': (bodies, 10), 'armature': (nv,), 'damping': (nv,),

@@ -157,7 +157,7 @@ def implicit_inertia(M, dof_parent, damping, h, share, inertia, factor):
         if dof_parent[k] != k - 1:
             first = k
         elif k - first > FAR:
-            for m in range(np.uint64(first), np.uint64(k + 1)):
+            for m in range(first, k + 1):
                 inertia[k, m] = factor[k, m] = M[k, m]
             j = dof_parent[first]
         while j >= 0:

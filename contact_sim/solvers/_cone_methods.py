@@ -626,6 +626,8 @@ def admm(rows, impulse, tolerance, max_iterations, associated):
     """Improve `impulse` in place; arguments and result as of `block_gauss_seidel`."""
     G, g, mu = rows.delassus, rows.g, rows.friction
     n, nc, shift = g.shape[0], mu.shape[0], 1.0 - associated
+    if n == 0:
+        return 0, 0.0, True
     # penalty ρ and proximal weight η from the spectrum of G
     eigenvalues = np.linalg.eigvalsh(G)
     largest = eigenvalues[n - 1]

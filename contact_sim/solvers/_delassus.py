@@ -119,7 +119,7 @@ def eliminate_two(L, parent, k, trunk, on_trunk):
     one[k] = p = 1.0 / one[k]
     first = run_begin(parent, k - 1, trunk)
     share = one[k - 1] * p
-    for j in range(np.uint64(first), np.uint64(k)):  # unsigned: numba counts none from the end
+    for j in range(first, k):
         other[j] -= share * one[j]
     j = parent[first]
     while j >= trunk:
@@ -135,7 +135,7 @@ def eliminate_two(L, parent, k, trunk, on_trunk):
         if i < first:
             first = run_begin(parent, i, trunk)
         s, t, row = one[i] * p, other[i] * q, L[i]
-        for j in range(np.uint64(first), np.uint64(i + 1)):
+        for j in range(first, i + 1):
             row[j] = (row[j] - s * one[j]) - t * other[j]
         j = parent[first]
         while j >= trunk:
@@ -191,7 +191,7 @@ def solve_transposed(L, tree, x):
                 if j < first:
                     first = run_begin(parent, j, trunk)
                 row = L[i]
-                for m in range(np.uint64(first), np.uint64(i)):
+                for m in range(first, i):
                     x[m] -= row[m] * y
                 j = parent[first]
             while j >= trunk:

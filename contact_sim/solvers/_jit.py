@@ -46,7 +46,9 @@ from numba.core.ccallback import CFunc
 from numba.core.cgutils import ir
 from numba.core.codegen import JITCodeLibrary, ll
 from numba.core.compiler import Compiler
-from numba.extending import intrinsic
+from numba.core.imputils import RefType, iternext_impl
+from numba.cpython.rangeobj import make_range_iterator
+from numba.extending import intrinsic, lower_builtin
 from numba.np import arrayobj
 
 # Linking. By default numba optimises every function together with all that it calls, and writes
@@ -141,6 +143,7 @@ class _Shortcuts:
         self._replace(ll, 'create_pipeline_tuning_options', _tuned_for_short_loops)
         self._replace(event, 'start_event', _tell_nobody)
         self._replace(event, 'end_event', _tell_nobody)
+        self._replace(arrayobj, 'fix_integer_index', _index_as_it_is)
         self._collected = gc.isenabled()
         gc.disable()
 
@@ -211,6 +214,16 @@ def _tuned_for_short_loops(*arguments: Any, **named: Any) -> Any:
     return options
 
 
+_fix_index = arrayobj.fix_integer_index
+
+
+def _index_as_it_is(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    """Return the code of an index into an array: in kernels none counts from the end."""
+    if PACKAGE.name in builder.function.name:
+        return context.cast(builder, index, kind, types.intp)
+    return _fix_index(context, builder, kind, index, size)
+
+
 SHORTCUTS = _Shortcuts()
 
 
@@ -254,13 +267,34 @@ def linked(function: Callable[..., Any], **options: Any) -> Any:
     return inner
 
 
+# Loops. An index below zero counts from the end. In numba's `range` the next number may overflow,
+# so LLVM often cannot tell that `k` of `for k in range(n)` is not below zero. Then each access to
+# an array compares k with zero, and loops take one number at a time instead of a vector.
+
+DOUBLE, INT64 = ir.DoubleType(), ir.IntType(64)
+
+
+@lower_builtin('iternext', types.range_iter64_type)
+@iternext_impl(RefType.BORROWED)
+def next_of_range(context: Any, builder: Any, signature: Any, arguments: Any, result: Any) -> None:
+    """Yield the next number of a range as numba does, in an addition that does not overflow."""
+    numbers = make_range_iterator(types.range_iter64_type)(context, builder, arguments[0])
+    left = builder.load(numbers.count)
+    is_valid = builder.icmp_signed('>', left, INT64(0))
+    result.set_valid(is_valid)
+    with builder.if_then(is_valid):
+        value = builder.load(numbers.iter)
+        result.yield_(value)
+        builder.store(builder.sub(left, INT64(1), flags=['nsw']), numbers.count)
+        builder.store(builder.add(value, numbers.step, flags=['nsw']), numbers.iter)
+
+
 # Calls through function pointers. Few simulations use faceted ground. Compiled into every contact
 # model, the search over facets would make each first start a tenth longer; so it is compiled once,
 # when such a ground is first made, and the kernels get its address with the ground.
 
 ITEM = 8  # bytes of a number and of an index
 CURVATURE_SIZE = 6  # entries of a curvature: xx, xy, xz, yy, yz, zz
-DOUBLE, INT64 = ir.DoubleType(), ir.IntType(64)
 NUMBERS = DOUBLE.as_pointer()
 GROUND_ARGUMENTS = INT64, NUMBERS, NUMBERS, INT64
 """Types of kind, data, relief and length of the relief."""

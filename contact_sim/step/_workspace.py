@@ -69,8 +69,9 @@ BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
 FOUND_OF_GROUND = (
     'near_facets', 'solid_facets', 'corner_room', 'clearances', 'solid_clearances', 'flat_spots',
+    'in_use',
 )  # fmt: skip
-"""What searches keep of the ground: zeros on another one."""
+"""What searches find on the ground and keep: zeros on another one."""
 GROUND_FIELDS = frozenset({'terrain', 'ground', *FOUND_OF_GROUND})
 """Fields with the numbers of the ground."""
 TIME_STEP_FIELDS = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})

@@ -1,7 +1,8 @@
-"""Compiled kernels on disk: who compiles, who waits, and what an interruption leaves."""
+"""Compiled kernels: their code; on disk, who compiles, who waits, what an interruption leaves."""
 
 import fcntl
 import gc
+import re
 import threading
 import time
 from contextlib import suppress
@@ -12,6 +13,7 @@ import pytest
 from numba.core import base, event, ir
 
 from contact_sim.solvers import _jit
+from contact_sim.solvers._dense import eliminate_right_sides
 
 
 def doubled(x):
@@ -27,6 +29,17 @@ def cached(monkeypatch, tmp_path):
 def lock_file(tmp_path):
     (file,) = (tmp_path / 'kernels').glob('*.lock')
     return file
+
+
+def test_loops_take_several_numbers_at_once(cached):
+    elimination = _jit._compiled(eliminate_right_sides.py_func, nogil=False)
+    matrix, values = 4.0 * np.eye(5) + np.arange(25.0).reshape(5, 5), np.arange(35.0).reshape(5, 7)
+    expected = np.linalg.solve(matrix, values)
+    assert elimination(matrix, values) > 0.0
+    assert values == pytest.approx(expected, abs=1e-9)
+    code = ''.join(elimination.inspect_llvm().values())
+    # both triangles, four rows at a time: 8 products, and those of single rows
+    assert len(re.findall(r'fmul <\d+ x double>', code)) >= 8
 
 
 def test_a_compiled_kernel_is_loaded_by_the_next_one(cached):

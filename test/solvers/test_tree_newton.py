@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from robots import ball, pose
 
 import contact_sim
 from contact_sim import Compliant, Sap, Todorov
@@ -31,6 +32,23 @@ def test_a_step_in_joint_velocities_is_that_in_rows(model, moving):
         impulse = expected.record.impulse
         assert found.record.impulse == pytest.approx(impulse, abs=1e-8 * abs(impulse).max())
     assert used > 30
+
+
+@pytest.mark.parametrize('model', LAWS, ids=repr)
+def test_a_tree_with_more_dofs_than_there_are_rows(model):
+    along_tree, in_rows = (contact_sim.Simulator(ball(), model, friction=0.4) for _ in range(2))
+    in_rows._workspace.tree_end[:] = 0
+    rng, used = np.random.default_rng(4), 0
+    for _ in range(40):
+        along_tree.reset(pose(z=0.099), rng.uniform(-0.5, 0.5, 6))
+        for _ in range(10):
+            in_rows.restore(along_tree.snapshot())
+            found, expected = along_tree.step([]), in_rows.step([])
+            used += along_tree._workspace.tree_task[DOFS] == 6
+            assert found.solver.status == expected.solver.status
+            impulse = expected.record.impulse
+            assert found.record.impulse == pytest.approx(impulse, abs=1e-8 * abs(impulse).max())
+    assert used > 100
 
 
 @pytest.mark.parametrize('model', LAWS, ids=repr)
