@@ -1,6 +1,7 @@
 # make demo [ROBOT=go1] [DEMO=trot]   the simulation node and a controller over ROS 2, out/demo.png
 # make test               all tests                 make lint       ruff and mypy
 # make test-oldest        tests and demo on Pinocchio 3.9, ROS 2 Jazzy, Ubuntu 24.04's numpy
+# make test-bounds        tests of the kernels; each index into an array is checked
 # make benchmark          microseconds per step     make generate   config/ and docs/ from the code
 # make determinism        equal runs, one hash?     make soak       an hour of simulated time
 # make fuzz               odd inputs in great numbers, an hour (ARGS='calls --count 1000 --seed 1')
@@ -19,6 +20,8 @@ OLDEST := .venv-oldest
 LEFT_OUT := $(foreach name,architecture packaging wheel manifest launch benchmarks which_model,--ignore=test/project/test_$(name).py) \
     $(foreach name,fuzz gallery textbook verdict,--ignore=test/$(name)) \
     $(patsubst %,--ignore=%,$(filter-out $(foreach name,analytic golden_numbers laws,%/test_$(name).py),$(wildcard test/physics/test_*.py)))
+# Of what is compiled, and of nothing else: as many as CI has time for.
+CHECKED := $(foreach name,collision constraints control derivatives dynamics maximal models physics replay robot sensors simulation solvers support terrain textbook,test/$(name))
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 REAL_TIME := test/ros/process
 # Quiet: setuptools warns that an editable installation is editable.
@@ -33,7 +36,7 @@ unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH RMW_IMPLEMENTATION ROS_DISTRO
 # The tests start a hundred processes, and pytest rewrites 450 modules: bytecode is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint test-oldest benchmark determinism soak fuzz textbook reality generate docs format clean distclean
+.PHONY: demo test lint test-oldest test-bounds benchmark determinism soak fuzz textbook reality generate docs format clean distclean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready
@@ -55,6 +58,11 @@ test-oldest: $(OLDEST)/ready
 	$(OLDEST)/bin/python -m contact_sim.precompile --jobs 2
 	$(OLDEST)/bin/python -m pytest $(LEFT_OUT) -m 'not ros' $(PARALLEL) $(ARGS)
 	$(OLDEST)/bin/python -m contact_sim.ros.demo --robot $(ROBOT) --out out/oldest
+
+# Kernels that are called by address cannot raise: an index out of bounds is a warning there.
+test-bounds: $(VENV)/ready
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/out/checked $(VENV)/bin/python -m pytest \
+	    -W error::pytest.PytestUnraisableExceptionWarning -m 'not real_time' $(PARALLEL) $(CHECKED) $(ARGS)
 
 benchmark: $(VENV)/ready
 	$(VENV)/bin/python benchmarks/step_time.py $(ARGS)

@@ -31,6 +31,9 @@ def lock_file(tmp_path):
     return file
 
 
+@pytest.mark.skipif(
+    bool(numba.config.BOUNDSCHECK), reason='each index is checked: one number at a time'
+)
 def test_loops_take_several_numbers_at_once(cached):
     elimination = _jit._compiled(eliminate_right_sides.py_func, nogil=False)
     matrix, values = 4.0 * np.eye(5) + np.arange(25.0).reshape(5, 5), np.arange(35.0).reshape(5, 7)
