@@ -112,7 +112,7 @@ class Loop:
         self._gave_up = False  # waiting for commands, just now
         self._step_requests: deque[StepRequest] = deque()
         self._next_diagnostics = self._next_heartbeat = 0.0
-        self._next_reminder = REMINDER
+        self._next_reminder, self._has_newcomer = REMINDER, False
 
     # ---------------------------------------------------------------- from other threads
 
@@ -288,15 +288,18 @@ class Loop:
         if lockstep.newcomer:
             self._outputs.forget_instant()
         if verdict is not Verdict.WAIT:
-            self._next_reminder = REMINDER
+            self._next_reminder, self._has_newcomer = REMINDER, False
         self._gave_up = verdict is Verdict.PAUSE
         if self._gave_up:
             self.set_paused(True)
             self._outputs.forget_instant()
         elif verdict is Verdict.WAIT and lockstep.waited > SILENCE:
             self._keep_clock_alive()
-            if lockstep.waited > self._next_reminder and lockstep.misses_somebody:
-                self._outputs.forget_instant()  # repeat the state: a controller has not answered
+            self._has_newcomer |= self._outputs.has_new_readers()
+            if lockstep.waited > self._next_reminder and (
+                lockstep.misses_somebody or self._has_newcomer
+            ):
+                self._outputs.forget_instant()  # repeat the state: a controller may not know it
                 self._next_reminder = lockstep.waited + REMINDER
         return verdict is Verdict.STEP
 

@@ -22,6 +22,7 @@ from contact_sim.topics._table import (
     CLOCK,
     DIAGNOSTICS,
     GRID_MAP,
+    JOINT_STATES,
     TF,
     TF_STATIC,
     Topic,
@@ -74,6 +75,15 @@ class Publisher(Channel):
     def has_subscriber(self) -> bool:
         """Return whether anybody listens."""
         return bool(self._count()) or (self.others is not None and self.others[0]())
+
+    def is_of(self, topic: Topic) -> bool:
+        """Return whether it publishes a topic, in whatever namespace."""
+        return self.name.rpartition('/')[2] == topic.name
+
+    @property
+    def subscribers(self) -> int:
+        """Number of subscriptions that DDS knows."""
+        return int(self._count())
 
 
 def message_class(name: str) -> Any:
@@ -158,6 +168,7 @@ class Outputs:
         self._tick = 0
         self.instant_period = 0  # steps after which states are published, too; 0: as their rates
         self._last_instant: int | None = None
+        self._readers = 0  # of joint states, when they were published last or looked at
         self.states_first = False  # /clock after them: a controller that has its state works
         self._periods = publish_periods(settings['publish_rate'], sim.time_step)
         self._publishers = PublisherSet(node, settings[''].clock == 'publish')
@@ -260,9 +271,18 @@ class Outputs:
         """Publish the state at the next instant even if that was done already."""
         self._last_instant = None
 
+    def has_new_readers(self) -> bool:
+        """Return whether somebody reads joint states who did not when they were published."""
+        before, self._readers = self._readers, self._count_readers()
+        return self._readers > before
+
+    def _count_readers(self) -> int:
+        return sum(one.subscribers for one in self.publishers if one.is_of(JOINT_STATES))
+
     def publish_state(self, report: StepReport) -> None:
         """Publish every state that has a rate, whether or not it is due."""
         self._tick = self._last_instant = round(report.time / self._sim.time_step)
+        self._readers = self._count_readers()
         self.publish_clock(report.time)
         self._topics.publish(Step(report, {name for name in STATES if self._periods[name]}))
 
@@ -272,7 +292,8 @@ class Outputs:
         """Publish what is due after a step; `wrenches` (world axes) are drawn."""
         tick = self._tick = round(report.time / self._sim.time_step)
         instant = self.instant_period > 0 and tick % self.instant_period == 0
-        self._last_instant = tick if instant else self._last_instant
+        if instant:
+            self._last_instant, self._readers = tick, self._count_readers()
         if not self.states_first:
             self.publish_clock(report.time)
         due = {

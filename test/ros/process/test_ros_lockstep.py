@@ -41,9 +41,6 @@ TWO = {
 }
 GONE = 40.0
 """Wall seconds after which a process that said no goodbye is gone for DDS: more than its lease."""
-FOUND = 1.0
-"""Wall seconds in which the simulation, too, has found who is seen here: else its first state is
-lost, and as somebody answered for these joints before, it is not sent again."""
 
 
 def controller(session, joints, *options):
@@ -86,7 +83,6 @@ def trajectory(session, steps, delay, seeds):
             'both controllers',
             60.0,
         )
-        session.spin(FOUND)
         response = session.step(steps)
         assert response.success, response.message
         assert front.running
