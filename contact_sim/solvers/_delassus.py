@@ -420,21 +420,13 @@ def scale_trunk(L, n, Y):
 
 @kernel
 def fill_trunk_products(n, Y, G):
-    """Fill G with the products of the trunk, two rows at a time."""
-    for a in range(0, n - 1, 2):
+    """Fill G with the products of the trunk."""
+    for a in range(n):
         p0, p1, p2, p3, p4, p5 = Y[0, a], Y[1, a], Y[2, a], Y[3, a], Y[4, a], Y[5, a]
-        a1 = a + 1
-        q0, q1, q2, q3, q4, q5 = Y[0, a1], Y[1, a1], Y[2, a1], Y[3, a1], Y[4, a1], Y[5, a1]
-        for b in range(n):
-            y0, y1, y2, y3, y4, y5 = Y[0, b], Y[1, b], Y[2, b], Y[3, b], Y[4, b], Y[5, b]
-            G[a, b] = p0 * y0 + p1 * y1 + p2 * y2 + p3 * y3 + p4 * y4 + p5 * y5
-            G[a1, b] = q0 * y0 + q1 * y1 + q2 * y2 + q3 * y3 + q4 * y4 + q5 * y5
-    if n % 2 == 1:
-        a = n - 1
         for b in range(n):
             G[a, b] = (
-                Y[0, a] * Y[0, b] + Y[1, a] * Y[1, b] + Y[2, a] * Y[2, b]
-                + Y[3, a] * Y[3, b] + Y[4, a] * Y[4, b] + Y[5, a] * Y[5, b]
+                p0 * Y[0, b] + p1 * Y[1, b] + p2 * Y[2, b]
+                + p3 * Y[3, b] + p4 * Y[4, b] + p5 * Y[5, b]
             )  # fmt: skip
 
 
