@@ -45,6 +45,7 @@ from contact_sim.derivatives._system import (
     fill_response,
     fill_results,
     fill_system,
+    list_solved,
     solve_redundant,
     solve_rows,
 )
@@ -82,6 +83,7 @@ def linearise(
         fill_dynamics(data, own)
         linearise_law(data, own)
         fill_contact_motion(data, own)
+        list_solved(own)
         fill_response(data, own)
         fill_weight_slopes(data, own)
         fill_system(data, own)

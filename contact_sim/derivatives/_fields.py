@@ -24,7 +24,7 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         'on_impulse': (R, 3), 'on_velocity': (R, 3), 'on_start': (R, 3), 'on_gap': (R,),
         'on_friction': (R,), 'on_time': (R,), 'on_restitution': (R,), 'on_bound': (R,),
         'on_weight': (R, 2),
-        # dλ of the rows for all inputs, ∂(Fᵀ)/∂q λ of the contacts
+        # dλ of the solved rows for all inputs, ∂(Fᵀ)/∂q λ of the contacts
         'impulse': (R * m,), 'force_slope': (R, nv),
         # kinematics at the start of the step
         'origin': (3,), 'pose': (nb, 12), 'columns': (nv, 6), 'inertia': (nb, 10),
@@ -53,18 +53,18 @@ def index_shapes(sizes: Sizes) -> dict[str, Shape]:
     """Shape of every field of indices."""
     R = sizes.rows + sizes.nb
     return {
-        'counts': (9,), 'row_of': (R,), 'modes': (sizes.nc + sizes.ns,),
+        'counts': (10,), 'row_of': (R,), 'solved': (R,), 'modes': (sizes.nc + sizes.ns,),
         'dof_first': (sizes.nv,), 'dof_body': (sizes.nv,), 'surface': (sizes.nc,),
     }  # fmt: skip
 
 
 (
-    CONTACTS, ROWS, BILATERAL, SINGULAR, GIVEN, UNSUPPORTED, UNDAMPED, NEEDS_GIVEN, PUSHED,
-) = range(9)  # fmt: skip
+    CONTACTS, ROWS, BILATERAL, SINGULAR, GIVEN, UNSUPPORTED, UNDAMPED, NEEDS_GIVEN, PUSHED, SOLVED,
+) = range(10)  # fmt: skip
 """Places of the field `counts`: contacts that carry, rows, bilateral rows, whether the system is
 singular, whether the fields `given_...` are filled, a reason why there is no derivative, whether
 the law sees the damping of the start, whether a contact has no formula and needs `given_...`,
-whether external wrenches act."""
+whether external wrenches act, rows that are solved for."""
 NO_REASON, GUARDED = 0, 1
 """Reasons: none; the energy guard has cut restitution."""
 OPEN, STICK, SLIDE = 0, 1, 2

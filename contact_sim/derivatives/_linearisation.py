@@ -189,11 +189,12 @@ class Linearisation:
 
     def kept(self) -> tuple[Array, Array, Array, Any, Array]:
         """Return copies of what results read: fields, dλ, ∂F, indices and constants."""
-        n, m = int(self._counts[d.ROWS]), self._inputs
-        start = self._impulse.start
+        solved, turned = self._counts[d.SOLVED], 3 * self._counts[d.CONTACTS]
+        impulse, slope = self._impulse.start, self._turned.start
         return (
-            self.numbers[0, self._kept].copy(), self.numbers[0, start : start + n * m].copy(),
-            self.numbers[0, self._turned.start : self._turned.start + n * self.sizes.nv].copy(),
+            self.numbers[0, self._kept].copy(),
+            self.numbers[0, impulse : impulse + int(solved) * self._inputs].copy(),
+            self.numbers[0, slope : slope + int(turned) * self.sizes.nv].copy(),
             self.indices[0].copy(), self.work.numbers[0, self._constants].copy(),
         )  # fmt: skip
 

@@ -133,9 +133,11 @@ class StepDerivatives:
     def _fields(self) -> dict[str, Any]:
         numbers, impulse, turned, indices, constants = self._kept
         fields: dict[str, Any] = self._arrays.fields_of(numbers, indices, constants)
-        n = int(fields['counts'][d.ROWS])
-        fields['impulse'] = impulse.reshape(n, fields['velocity'].shape[1])
-        fields['force_slope'] = turned.reshape(n, self._sizes.nv)
+        counts, inputs = fields['counts'], fields['velocity'].shape[1]
+        fields['impulse'] = np.zeros((counts[d.ROWS], inputs))  # 0: at a bound
+        solved = fields['solved'][: counts[d.SOLVED]]
+        fields['impulse'][solved] = impulse.reshape(len(solved), inputs)
+        fields['force_slope'] = turned.reshape(3 * counts[d.CONTACTS], self._sizes.nv)
         return fields
 
     @property

@@ -7,7 +7,8 @@ so with X = M̂⁻¹ R and G = J M̂⁻¹ Jᵀ
 
     (A + B G) dλ = −(B (J X + ∂(J v⁺)) + C du⁻ + c dφ) dθ,   dv⁺ = X dθ + M̂⁻¹ Jᵀ dλ
 
-Where contacts are redundant, A + B G is singular, and dλ is the solution of least norm.
+Where contacts are redundant, A + B G is singular, and dλ is the solution of least norm. Interval
+rows that stay at a bound, as those of dry friction in joints that move, have dλ = 0: left out.
 
 [Le Lidec et al. 2024] End-to-end and highly-efficient differentiable simulation for robotics.
 """
@@ -172,6 +173,25 @@ def fill_effort_slopes(data, slope):
 
 
 @kernel
+def list_solved(linear):
+    """List the rows whose impulses may change: those of contacts, intervals that are free, others.
+
+    The first are those of contacts, as in the list of all rows; the last are bilateral.
+    """
+    counts, solved = integers(linear, d.D_COUNTS), integers(linear, d.D_SOLVED)
+    on_velocity, on_start = matrix(linear, d.D_ON_VELOCITY), matrix(linear, d.D_ON_START)
+    on_gap, on_weight = vector(linear, d.D_ON_GAP), matrix(linear, d.D_ON_WEIGHT)
+    s = 0
+    for a in range(counts[d.ROWS]):
+        free = on_velocity[a, 0] != 0.0 or on_start[a, 0] != 0.0 or on_gap[a] != 0.0
+        weighed = on_weight[a, 0] != 0.0 or on_weight[a, 1] != 0.0
+        if a < 3 * counts[d.CONTACTS] or free or weighed:
+            solved[s] = a
+            s += 1
+    counts[d.SOLVED] = s
+
+
+@kernel
 def solve_columns(L, tree, X):
     """Overwrite X (nv, m) with M̂⁻¹ X, L the factor of M̂."""
     parent, nv, m = tree[0], X.shape[0], X.shape[1]
@@ -203,8 +223,8 @@ def fill_response(data, linear):
         matrix(linear, d.D_ROWS_JACOBIAN),
     )
     slope, joint_v = matrix(linear, d.D_EFFORT_SLOPE), integers(data, f.JOINT_V)
-    n, nv, nj = integers(linear, d.D_COUNTS)[d.ROWS], dq.shape[0], joint_v.shape[0]
-    h, m = vector(data, f.TIME_STEP)[0], 2 * nv + nj
+    n, nv, nj = integers(linear, d.D_COUNTS)[d.SOLVED], dq.shape[0], joint_v.shape[0]
+    h, m, solved = vector(data, f.TIME_STEP)[0], 2 * nv + nj, integers(linear, d.D_SOLVED)
     X = front(linear, d.D_RIGHT, nv, m + n)
     fill_effort_slopes(data, slope)
     for j in range(nj):
@@ -215,7 +235,7 @@ def fill_response(data, linear):
         for c in range(nj):
             X[k, 2 * nv + c] = 0.0
         for a in range(n):
-            X[k, m + a] = rows[a, k]
+            X[k, m + a] = rows[solved[a], k]
     for j in range(nj):
         X[joint_v[j], 2 * nv + j] = h * slope[0, j]
     seen = X
@@ -225,29 +245,29 @@ def fill_response(data, linear):
     solve_columns(matrix(data, f.FACTOR), tree_of(data), X)
     Y, dofs = front(linear, d.D_RESPONSE, n, m + n), np.empty(nv, np.int64)
     for a in range(n):
-        count = 0
+        count, row = 0, rows[solved[a]]
         for k in range(nv):
-            if rows[a, k] != 0.0:
+            if row[k] != 0.0:
                 dofs[count] = k
                 count += 1
-        fill_sum(rows, a, dofs[:count], seen, Y)
+        fill_sum(row, dofs[:count], seen, Y[a])
 
 
 @kernel
-def fill_sum(rows, a, dofs, X, out):
-    """Fill row a of `out` with Σ_k rows[a, k] X[k] over the dofs k, three at a time."""
+def fill_sum(row, dofs, X, out):
+    """Fill `out` with Σ_k row[k] X[k] over the dofs k, three at a time."""
     count, m = dofs.shape[0], X.shape[1]
-    out[a, :] = 0.0
+    out[:] = 0.0
     for i in range(0, count - count % 3, 3):
         p, q, r = dofs[i], dofs[i + 1], dofs[i + 2]
-        x, y, z = rows[a, p], rows[a, q], rows[a, r]
+        x, y, z = row[p], row[q], row[r]
         for c in range(m):
-            out[a, c] += x * X[p, c] + y * X[q, c] + z * X[r, c]
+            out[c] += x * X[p, c] + y * X[q, c] + z * X[r, c]
     for i in range(count - count % 3, count):
         p = dofs[i]
-        x = rows[a, p]
+        x = row[p]
         for c in range(m):
-            out[a, c] += x * X[p, c]
+            out[c] += x * X[p, c]
 
 
 @kernel
@@ -292,7 +312,7 @@ def fill_undamped_columns(data, linear, h, X, seen):
 def fill_system(data, linear):
     """Fill A + B G and the right-hand sides of all inputs, rows scaled to the largest entry 1."""
     counts, nv = integers(linear, d.D_COUNTS), matrix(linear, d.D_DQ).shape[0]
-    n, contacts = counts[d.ROWS], counts[d.CONTACTS]
+    n, contacts, solved = counts[d.SOLVED], counts[d.CONTACTS], integers(linear, d.D_SOLVED)
     m = matrix(linear, d.D_FREE).shape[1]
     W, right = square(linear, d.D_SYSTEM, n), front(linear, d.D_IMPULSE, n, m)
     Y, rows = front(linear, d.D_RESPONSE, n, m + n), matrix(linear, d.D_ROWS_JACOBIAN)
@@ -302,36 +322,40 @@ def fill_system(data, linear):
     gap, given = matrix(linear, d.D_GAP_SLOPE), matrix(linear, d.D_GIVEN_BILATERAL)
     weight = matrix(linear, d.D_WEIGHT_SLOPE)
     on_weight = matrix(linear, d.D_ON_WEIGHT)
-    for r in range(n):
-        block = r - r % 3 if r < 3 * contacts else r
-        width = 3 if r < 3 * contacts else 1
-        right[r, :] = 0.0
-        W[r, :] = 0.0
+    for s in range(n):
+        # place s of the system is row r; rows of contacts are the first of both
+        r = solved[s]
+        block = s - s % 3 if s < 3 * contacts else s
+        width = 3 if s < 3 * contacts else 1
+        right[s, :] = 0.0
+        W[s, :] = 0.0
         for b in range(width):
-            row, slope, before = block + b, on_velocity[r, b], on_start[r, b]
-            W[r, row] += on_impulse[r, b]
+            place, row = block + b, solved[block + b]
+            slope, before = on_velocity[r, b], on_start[r, b]
+            W[s, place] += on_impulse[r, b]
             if slope != 0.0:
                 for a in range(n):
-                    W[r, a] += slope * Y[row, m + a]
+                    W[s, a] += slope * Y[place, m + a]
                 for c in range(m):
-                    right[r, c] -= slope * Y[row, c]
+                    right[s, c] -= slope * Y[place, c]
                 for c in range(nv):
-                    right[r, c] -= slope * nxt[row, c]
+                    right[s, c] -= slope * nxt[row, c]
             if before != 0.0:
                 for c in range(nv):
-                    right[r, c] -= before * start[row, c]
-                    right[r, nv + c] -= before * rows[row, c]
+                    right[s, c] -= before * start[row, c]
+                    right[s, nv + c] -= before * rows[row, c]
         if on_gap[r] != 0.0:
             for c in range(nv):
-                right[r, c] -= on_gap[r] * gap[r, c]
+                right[s, c] -= on_gap[r] * gap[r, c]
         if on_weight[r, 0] != 0.0 or on_weight[r, 1] != 0.0:
+            first = solved[block]
             for c in range(nv):
-                right[r, c] -= on_weight[r, 0] * weight[block, c]
-                right[r, c] -= on_weight[r, 1] * weight[block, nv + c]
-        if r >= n - counts[d.BILATERAL]:
-            b = r - n + counts[d.BILATERAL]
+                right[s, c] -= on_weight[r, 0] * weight[first, c]
+                right[s, c] -= on_weight[r, 1] * weight[first, nv + c]
+        if r >= counts[d.ROWS] - counts[d.BILATERAL]:
+            b = r - counts[d.ROWS] + counts[d.BILATERAL]
             for c in range(nv):
-                right[r, nv + c] -= given[b, nv + c]
+                right[s, nv + c] -= given[b, nv + c]
     scale_rows(W, right)
 
 
@@ -354,7 +378,7 @@ def scale_rows(W, right):
 def solve_rows(linear):
     """Solve for dλ of all inputs; where the system is singular, note so and leave it."""
     counts = integers(linear, d.D_COUNTS)
-    n, m = counts[d.ROWS], matrix(linear, d.D_FREE).shape[1]
+    n, m = counts[d.SOLVED], matrix(linear, d.D_FREE).shape[1]
     W = square(linear, d.D_SYSTEM, n)
     right = front(linear, d.D_IMPULSE, n, m)
     counts[d.SINGULAR] = 1 if eliminate_right_sides(W, right, PIVOT) == 0.0 else 0
@@ -403,7 +427,7 @@ def eliminate_completely(A, B, order):
 @kernel
 def solve_redundant(linear):
     """Solve for the dλ of least norm of a singular system, filled anew."""
-    n, m = integers(linear, d.D_COUNTS)[d.ROWS], matrix(linear, d.D_FREE).shape[1]
+    n, m = integers(linear, d.D_COUNTS)[d.SOLVED], matrix(linear, d.D_FREE).shape[1]
     A, B = square(linear, d.D_SYSTEM, n), front(linear, d.D_IMPULSE, n, m)
     order = np.empty(n, np.int64)
     r = eliminate_completely(A, B, order)
@@ -463,7 +487,7 @@ def fill_results(data, linear):
     """Fill dv⁺ from dλ, then the results of the step for all inputs."""
     counts = integers(linear, d.D_COUNTS)
     change = matrix(linear, d.D_FREE)
-    n, (nv, m) = counts[d.ROWS], change.shape
+    n, (nv, m) = counts[d.SOLVED], change.shape
     X, impulse = front(linear, d.D_RIGHT, nv, m + n), front(linear, d.D_IMPULSE, n, m)
     for k in range(nv):
         for c in range(m):

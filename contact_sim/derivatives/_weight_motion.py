@@ -256,10 +256,11 @@ def fill_delassus_weight_slopes(data, linear):
                 others = True
     if others:
         add_pair_row_slopes(data, linear)
-    for a in range(3 * contacts, counts[d.ROWS] - counts[d.BILATERAL]):
+    for place in range(3 * contacts, counts[d.SOLVED] - counts[d.BILATERAL]):
+        a = integers(linear, d.D_SOLVED)[place]
         slope[a, :] = 0.0
         if matters(linear, a, 1):
-            add_inertia_slope(data, linear, a, a, 0, 1.0)
+            add_inertia_slope(data, linear, a, place, 0, 1.0)
 
 
 @kernel
@@ -315,8 +316,11 @@ def add_pair_row_slope(data, linear, row, first, share):
 
 
 @kernel
-def add_inertia_slope(data, linear, a, row, first, share):
-    """Add −2 `share` ∂(½ xᵀ M x)/∂q of a row to row a, from `first` on; its twists in `rate`."""
+def add_inertia_slope(data, linear, a, place, first, share):
+    """Add −2 `share` ∂(½ xᵀ M x)/∂q of a solved row to row a, from `first` on.
+
+    `place` is that of the row among the solved ones; its twists are left in `rate`.
+    """
     parent, v_index = integers(data, f.PARENT), integers(data, f.V_INDEX)
     columns, inertia = matrix(linear, d.D_COLUMNS), matrix(linear, d.D_INERTIA)  # of all behind
     twist, momentum, x = (
@@ -325,9 +329,9 @@ def add_inertia_slope(data, linear, a, row, first, share):
         vector(data, f.MOMENTUM),
     )
     nv, m = columns.shape[0], matrix(linear, d.D_FREE).shape[1]
-    X = front(linear, d.D_RIGHT, nv, m + integers(linear, d.D_COUNTS)[d.ROWS])
+    X = front(linear, d.D_RIGHT, nv, m + integers(linear, d.D_COUNTS)[d.SOLVED])
     for k in range(nv):
-        x[k] = X[k, m + row]
+        x[k] = X[k, m + place]
     fill_motion(parent, v_index, columns, x, twist)
     # h_j = I_j V_j + Σ over the bodies c on it of h_c − I_c V_j, I of each body and all behind it
     for j in range(1, inertia.shape[0]):
