@@ -169,7 +169,7 @@ def fill_effort_slopes(data, slope):
             slope[0, i] = 0.0
 
 
-# --- M̂⁻¹ of the right-hand sides
+# --- rows that are solved for
 
 
 @kernel
@@ -189,6 +189,9 @@ def list_solved(linear):
             solved[s] = a
             s += 1
     counts[d.SOLVED] = s
+
+
+# --- M̂⁻¹ of the right-hand sides
 
 
 @kernel

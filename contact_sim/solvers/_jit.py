@@ -214,16 +214,6 @@ def _tuned_for_short_loops(*arguments: Any, **named: Any) -> Any:
     return options
 
 
-_fix_index = arrayobj.fix_integer_index
-
-
-def _index_as_it_is(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
-    """Return the code of an index into an array: in kernels none counts from the end."""
-    if PACKAGE.name in builder.function.name:
-        return context.cast(builder, index, kind, types.intp)
-    return _fix_index(context, builder, kind, index, size)
-
-
 SHORTCUTS = _Shortcuts()
 
 
@@ -267,11 +257,20 @@ def linked(function: Callable[..., Any], **options: Any) -> Any:
     return inner
 
 
-# Loops. An index below zero counts from the end. In numba's `range` the next number may overflow,
-# so LLVM often cannot tell that `k` of `for k in range(n)` is not below zero. Then each access to
-# an array compares k with zero, and loops take one number at a time instead of a vector.
+# Indices and loops. For numba an index below zero counts from the end, so it compares each with
+# zero. In kernels none does. In its `range` the next number may overflow: LLVM often cannot tell
+# that `k` of `for k in range(n)` is not below zero, and loops take one number at a time instead of
+# a vector. Here it may not.
 
 DOUBLE, INT64 = ir.DoubleType(), ir.IntType(64)
+_fix_index = arrayobj.fix_integer_index
+
+
+def _index_as_it_is(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    """Return the code of an index into an array: in kernels none counts from the end."""
+    if PACKAGE.name in builder.function.name:
+        return context.cast(builder, index, kind, types.intp)
+    return _fix_index(context, builder, kind, index, size)
 
 
 @lower_builtin('iternext', types.range_iter64_type)

@@ -221,6 +221,21 @@ def waits_for(session, speak):
     return session.time
 
 
+def test_who_subscribes_while_commands_are_awaited_gets_the_state(session):
+    """A controller that was started again: others have commanded its joints before."""
+    commands = session.node.create_publisher(JointState, 'joint_commands', 10)
+    session.wait_for_subscriber(commands)
+    answer = JointState(name=JOINTS, effort=[0.0] * N)
+    stopped = waits_for(session, lambda: commands.publish(answer))
+    session.spin(0.5)
+    states = session.listen('/joint_states', TOPICS['/joint_states'])
+    session.wait(lambda: states, 'the state from which the next step is taken')
+    assert {stamp_of(state) for state in states} == {stopped}
+    answer.header.stamp = states[0].header.stamp
+    commands.publish(answer)
+    session.wait(lambda: session.time == stopped + 4 * STEP, 'the next instant')
+
+
 def test_acknowledgements_take_steps_too(session):
     acknowledgements = session.node.create_publisher(Header, f'{NODE}/lockstep_ack', 10)
     session.wait_for_subscriber(acknowledgements)
