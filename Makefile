@@ -21,7 +21,7 @@ LEFT_OUT := $(foreach name,architecture packaging wheel manifest launch benchmar
     $(foreach name,fuzz gallery textbook verdict,--ignore=test/$(name)) \
     $(patsubst %,--ignore=%,$(filter-out $(foreach name,analytic golden_numbers laws,%/test_$(name).py),$(wildcard test/physics/test_*.py)))
 # Of what is compiled, and of nothing else: as many as CI has time for.
-CHECKED := $(foreach name,collision constraints control derivatives dynamics maximal models physics replay robot sensors simulation solvers support terrain textbook,test/$(name))
+CHECKED := $(foreach name,collision compare constraints control derivatives dynamics fuzz identify judge maximal models physics reality replay robot sensors simulation solvers support terrain textbook,test/$(name))
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 REAL_TIME := test/ros/process
 # Quiet: setuptools warns that an editable installation is editable.

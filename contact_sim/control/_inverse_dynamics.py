@@ -71,6 +71,20 @@ STILL = 0.02
 """Joint speed over which dry friction, fed forward, changes its sign [rad/s]."""
 
 
+def check_moves_its_feet(robot: RobotModel) -> None:
+    """Raise InvalidInput for a robot whose legs cannot move all feet in all directions."""
+    if can_move_its_feet(robot):
+        return
+    what = f'whole-body control of robot {robot.name}'
+    if not robot.floating_base:
+        raise InvalidInput(f'{what}: needs a floating base, this one is fixed')
+    raise InvalidInput(
+        f'{what}: needs three driven joints per leg, and no others but those that follow '
+        f'them; it has {robot.n_joints} driven joints of {robot.nv - 6} for '
+        f'{len(robot.contact_points)} feet'
+    )
+
+
 class LeggedDynamics:
     """M ẇ + h = Sᵀ τ + Jᵀ f of a robot on contact points.
 
@@ -104,16 +118,9 @@ class LeggedDynamics:
     def __init__(self, robot: RobotModel, points: Sequence[ContactPoint] | None = None) -> None:
         self.robot = of_type('robot', robot, RobotModel)
         self._model = model = robot.pinocchio_model
-        if points is None and not can_move_its_feet(robot):
-            what = f'whole-body control of robot {robot.name}'
-            if not robot.floating_base:
-                raise InvalidInput(f'{what}: needs a floating base, this one is fixed')
-            raise InvalidInput(
-                f'{what}: needs three driven joints per leg, and no others but those that follow '
-                f'them; it has {robot.n_joints} driven joints of {robot.nv - 6} for '
-                f'{len(robot.contact_points)} feet'
-            )
-        points = robot.contact_points if points is None else points
+        if points is None:
+            check_moves_its_feet(robot)
+            points = robot.contact_points
         self._points = tuple(points)
         self.n_feet = n = len(points)
         joints = [model.getJointId(point.joint) for point in points]

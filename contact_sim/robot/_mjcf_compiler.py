@@ -103,23 +103,8 @@ def _checked_files(
 ) -> dict[str, Path | None]:
     """Check the files of assets, and leave out what only draws; see `compiled`."""
     spec.memory = MEMORY
-    beside = Path() if file is None else file.parent
-    folder = beside / spec.meshdir
-    for k, texture in enumerate(spec.textures):  # pictures play no part here
-        where = f'{place}: texture {shown(texture.name)}'
-        files = [name for name in (texture.file, *texture.cubefiles) if name]
-        if files:
-            for name in files if check_meshes and file is not None else ():
-                named = os.path.basename(name) if spec.strippath else name
-                if not (beside / spec.texturedir / named).is_file():
-                    raise MissingMesh(f'{where}: no file {shown(name)}')
-            texture.name = texture.name or Path(files[0]).stem or f'texture {k}'
-            texture.file, texture.cubefiles = '', [''] * 6
-            texture.builtin = mujoco.mjtBuiltin.mjBUILTIN_FLAT
-            texture.type = mujoco.mjtTexture.mjTEXTURE_2D
-            texture.width = texture.height = 1
-        elif 18.0 * texture.width * max(texture.height, 1) > _reading.limits().bytes:
-            raise _reading.beyond(where, f'{texture.width} x {texture.height} pixels', 'bytes')
+    _leave_out_textures(mujoco, spec, file, place, check_meshes)
+    folder = (Path() if file is None else file.parent) / spec.meshdir
     meshes: dict[str, Path | None] = {}
     for kind, assets in (('mesh', spec.meshes), ('hfield', spec.hfields)):
         for asset in assets:
@@ -160,6 +145,28 @@ def _checked_files(
             mesh.name, mesh.file, mesh.content_type = name, '', ''
             mesh.uservert = (0.01 * np.array(corners, float)).ravel().tolist()
     return drawn
+
+
+def _leave_out_textures(
+    mujoco: Any, spec: Any, file: Path | None, place: str, check_files: bool
+) -> None:
+    """Put one colour in the place of pictures, which play no part here; check that they exist."""
+    beside = Path() if file is None else file.parent
+    for k, texture in enumerate(spec.textures):
+        where = f'{place}: texture {shown(texture.name)}'
+        files = [name for name in (texture.file, *texture.cubefiles) if name]
+        if files:
+            for name in files if check_files and file is not None else ():
+                named = os.path.basename(name) if spec.strippath else name
+                if not (beside / spec.texturedir / named).is_file():
+                    raise MissingMesh(f'{where}: no file {shown(name)}')
+            texture.name = texture.name or Path(files[0]).stem or f'texture {k}'
+            texture.file, texture.cubefiles = '', [''] * 6
+            texture.builtin = mujoco.mjtBuiltin.mjBUILTIN_FLAT
+            texture.type = mujoco.mjtTexture.mjTEXTURE_2D
+            texture.width = texture.height = 1
+        elif 18.0 * texture.width * max(texture.height, 1) > _reading.limits().bytes:
+            raise _reading.beyond(where, f'{texture.width} x {texture.height} pixels', 'bytes')
 
 
 def _needed_meshes(mujoco: Any, spec: Any) -> dict[str, str]:

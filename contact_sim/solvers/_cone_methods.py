@@ -651,19 +651,8 @@ def admm(rows, impulse, tolerance, max_iterations, associated):
         for i in range(nc):
             x[3 * i + 2] -= shift * mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
         cholesky_solve(L, x)
-        # y = Proj_K(x − z/ρ), block by block; z: dual ascent
-        change = gap = 0.0
-        for i in range(nc):
-            r = 3 * i
-            p1, p2, p3 = x[r] - z[r] / rho, x[r + 1] - z[r + 1] / rho, x[r + 2] - z[r + 2] / rho
-            t1, t2, tn = project_cone(p1, p2, p3, mu[i])
-            change = max(change, abs(t1 - y[r]), abs(t2 - y[r + 1]), abs(tn - y[r + 2]))
-            y[r], y[r + 1], y[r + 2] = t1, t2, tn
-        for k in range(rows.lower.shape[0]):
-            r = 3 * nc + k
-            value = min(max(x[r] - z[r] / rho, rows.lower[k]), rows.upper[k])
-            change = max(change, abs(value - y[r]))
-            y[r] = value
+        # y, then z: dual ascent
+        change, gap = project_rows(rows, x, z, rho, y), 0.0
         for r in range(n):
             gap = max(gap, abs(x[r] - y[r]))
             z[r] -= rho * (x[r] - y[r])
@@ -686,6 +675,24 @@ def admm(rows, impulse, tolerance, max_iterations, associated):
                 cholesky(G, rho + eta, L)
     assign(impulse, y)
     return max_iterations, residual, False
+
+
+@kernel
+def project_rows(rows, x, z, rho, y):
+    """Fill y = Proj_K(x − z/ρ), block by block; return its largest change."""
+    mu, change = rows.friction, 0.0
+    for i in range(mu.shape[0]):
+        r = 3 * i
+        p1, p2, p3 = x[r] - z[r] / rho, x[r + 1] - z[r + 1] / rho, x[r + 2] - z[r + 2] / rho
+        t1, t2, tn = project_cone(p1, p2, p3, mu[i])
+        change = max(change, abs(t1 - y[r]), abs(t2 - y[r + 1]), abs(tn - y[r + 2]))
+        y[r], y[r + 1], y[r + 2] = t1, t2, tn
+    for k in range(rows.lower.shape[0]):
+        r = 3 * mu.shape[0] + k
+        value = min(max(x[r] - z[r] / rho, rows.lower[k]), rows.upper[k])
+        change = max(change, abs(value - y[r]))
+        y[r] = value
+    return change
 
 
 # Contact solvers of other engines, to reproduce their results (theory 2.11).
