@@ -16,7 +16,7 @@ Friction −μ(s) f_n û with s = |u_t|, regularised below v_s:
 
 `anchored` is true stiction (E9): a spring and damper to an anchor that is set at touch-down, where
 z = 0, rolls along with the contact point, and is dragged so that k_t |z| = μ f_n once the force is
-cut. The deflection z is the model's memory of the contact, and whether the step was linear.
+cut. The deflection z is the model's memory of the contact, and whether the step needed G.
 
 `implicit` evaluates the force at the end of the step, x⁺ = −(φ + h u_n⁺), by Newton on
 λ = h f(u_f + G λ): stable at any stiffness. `explicit` evaluates it at the start: the textbook
@@ -38,7 +38,7 @@ import numpy as np
 
 from contact_sim._types import Array
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import integers, matrix, vector
+from contact_sim.arrays._views import integers, matrix, square, vector
 from contact_sim.collision._surface import FACETED
 from contact_sim.contact_models._base import Stepper, TimeSteppingModel
 from contact_sim.contact_models._soft_contact import has_short_tree
@@ -59,12 +59,14 @@ from contact_sim.solvers._springs import (
     HUNT_CROSSLEY,
     LINEAR,
     TANGENTIAL_STIFFNESS,
+    TREE_STEPS,
     LinearSprings,
     Springs,
     fill_forces,
+    fill_stiffness,
     next_deflection,
     solve_implicit_springs,
-    solve_linearised_springs,
+    solve_springs_without_delassus,
     stiffness_ratio,
 )
 from contact_sim.step._contact_rows import spring_work_of, unbiased_rows_of
@@ -76,8 +78,8 @@ from contact_sim.step._workspace import Workspace
 NORMAL_LAWS = ('linear', 'kelvin_voigt', 'unclamped', 'hunt_crossley')
 FRICTION_LAWS = ('piecewise', 'tanh', 'stribeck', 'anchored')
 (NORMAL_LAW, FRICTION_LAW, IMPLICIT, TOLERANCE, ITERATION_LIMIT, MATERIAL) = range(6)
-WAS_LINEAR = 3
-"""Slot of the memory: 1 where the step was solved without iteration."""
+NEEDS_NO_DELASSUS = 3
+"""Slot of the memory: 1 where the step was solved without G, or could have been."""
 SMALL_MOTIONS = 14
 """Places in the numbers of the law: parameters, the material and `LinearSprings`."""
 
@@ -139,24 +141,34 @@ def next_compliant(data):
     if n == 0:
         return n
     if defers_delassus(data):
-        fill_delassus_diagonal(data, n)
+        fill_damped_diagonal(data, n)
     else:
         fill_delassus(data, n, False)
     return n
 
 
 @kernel
-def defers_delassus(data):
-    """Return whether the problem is tried with the diagonal of G alone.
+def fill_damped_diagonal(data, n):
+    """Fill the diagonal of G in the rows whose dampers read it, reference values in the others."""
+    contacts, damped = 3 * integers(data, f.COUNTS)[0], 3 * integers(data, f.COUNTS)[0]
+    lower, upper = vector(data, f.ROW_LOWER), vector(data, f.ROW_UPPER)
+    for k in range(n - contacts):
+        if np.isinf(lower[k]) or np.isinf(upper[k]):  # not dry friction
+            damped = contacts + k + 1
+    fill_delassus_diagonal(data, n, damped)
+    G, weight = square(data, f.DELASSUS, n), vector(data, f.ROW_WEIGHT)
+    for r in range(damped, n):
+        G[r, r] = weight[r]
 
-    That solves it where it is linear, so it is tried where the last step was, as the contacts
-    remember.
-    """
+
+@kernel
+def defers_delassus(data):
+    """Return whether the problem is tried without G, as the contacts remember."""
     law, memory = vector(data, f.LAW), matrix(data, f.ROW_MEMORY)
-    linear = law[IMPLICIT] != 0.0 and law[FRICTION_LAW] == ANCHORED
+    tried = law[IMPLICIT] != 0.0 and law[FRICTION_LAW] == ANCHORED
     for i in range(integers(data, f.COUNTS)[0]):
-        linear &= memory[i, WAS_LINEAR] != 0.0
-    return linear and has_short_tree(data)
+        tried &= memory[i, NEEDS_NO_DELASSUS] != 0.0
+    return tried and has_short_tree(data)
 
 
 @kernel
@@ -172,11 +184,12 @@ def solve_compliant(data):
         int(law[NORMAL_LAW]), int(law[FRICTION_LAW]), material, h, h if implicit else 0.0
     )
     work, solved, limits = spring_work_of(data), False, (law[TOLERANCE], int(law[ITERATION_LIMIT]))
-    if defers_delassus(data):
-        error, solved = solve_linearised_springs(
-            rows, springs, start, gaps, memory, impulse, work, limits[0]
+    tried = defers_delassus(data)
+    if tried:
+        count, error, solved = solve_springs_without_delassus(
+            rows, springs, start, gaps, memory, impulse, work, limits
         )
-        outcome = CONVERGED, 0, error
+        outcome = CONVERGED, count, error
         if not solved:
             fill_delassus(data, n, False)
     # Newton on λ = h f(u_f + G λ) at the end of the step, or λ = h f(u⁻) at its start, where
@@ -198,8 +211,10 @@ def solve_compliant(data):
             work.velocity, rows.friction, impulse, h, material[TANGENTIAL_STIFFNESS], memory,
             matrix(data, f.ROW_MEMORY_NEXT)[:nc],
         )  # fmt: skip
+        few = outcome[0] == CONVERGED and outcome[1] <= TREE_STEPS and not tried
+        needs_none = solved or (few and fill_stiffness(rows.delassus, nc, work))
         for i in range(nc):
-            matrix(data, f.ROW_MEMORY_NEXT)[i, WAS_LINEAR] = 1.0 if outcome[1] == 0 else 0.0
+            matrix(data, f.ROW_MEMORY_NEXT)[i, NEEDS_NO_DELASSUS] = 1.0 if needs_none else 0.0
     report_solve(data, outcome)
 
 

@@ -58,7 +58,7 @@ from contact_sim.solvers._soft_newton import (
     STICTION,
     SoftLaw,
 )
-from contact_sim.step._contact_rows import unbiased_rows_of
+from contact_sim.step._contact_rows import last_dof, unbiased_rows_of
 from contact_sim.step._inertia import fill_inertia_diagonal
 from contact_sim.step._moment_rows import note_softness
 
@@ -188,8 +188,10 @@ def fill_weights(data, rows, n):
 @kernel
 def fill_diagonal_weight(data, nc, weight):
     """Fill |J_i D⁻¹ J_iᵀ|_F / 3 of every contact in its rows, D the diagonal of M̂."""
-    columns, diagonal = matrix(data, f.JACOBIAN_TRANSPOSED), vector(data, f.MOMENTUM)
-    fill_inertia_diagonal(data, diagonal)
+    columns, inverse = matrix(data, f.JACOBIAN_TRANSPOSED), vector(data, f.MOMENTUM)
+    fill_inertia_diagonal(data, inverse)
+    for k in range(inverse.shape[0]):
+        inverse[k] = 1.0 / inverse[k]
     parent, n = integers(data, f.DOF_PARENT), integers(data, f.COUNTS)[1]
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
     for i in range(nc):
@@ -200,23 +202,22 @@ def fill_diagonal_weight(data, nc, weight):
         k = parent.shape[0] - 1 if everywhere else row_leaf[3 * i]
         while k >= 0:
             a, b, c = columns[k, r1], columns[k, r2], columns[k, r3]
-            inverse = 1.0 / diagonal[k]
-            aa += a * a * inverse
-            bb += b * b * inverse
-            cc += c * c * inverse
-            ab += a * b * inverse
-            ac += a * c * inverse
-            bc += b * c * inverse
+            aa += a * a * inverse[k]
+            bb += b * b * inverse[k]
+            cc += c * c * inverse[k]
+            ab += a * b * inverse[k]
+            ac += a * c * inverse[k]
+            bc += b * c * inverse[k]
             k = k - 1 if everywhere else parent[k]
         total = aa * aa + bb * bb + cc * cc + 2.0 * (ab * ab + ac * ac + bc * bc)
         weight[3 * i] = weight[3 * i + 1] = weight[3 * i + 2] = np.sqrt(total) / 3.0
     # interval rows: J_r D⁻¹ J_rᵀ
+    first, end = 3 * vector(data, f.GAP).shape[0], integers(data, f.INTERVAL_END)
     for r in range(3 * nc, n):
-        everywhere, weight[r] = row_leaf[r] == EVERYWHERE, 0.0
-        k = parent.shape[0] - 1 if everywhere else row_leaf[r]
-        while k >= 0:
-            entry = columns[k, row_of[r]]
-            weight[r] += entry * entry / diagonal[k]
+        everywhere, row, weight[r] = row_leaf[r] == EVERYWHERE, row_of[r], 0.0
+        k = last_dof(row_leaf[r], parent)
+        while k > end[row - first]:
+            weight[r] += columns[k, row] * columns[k, row] * inverse[k]
             k = k - 1 if everywhere else parent[k]
 
 

@@ -244,8 +244,11 @@ def impedance(solimp, r):
     # y(x): x^p / m^(p−1) up to the midpoint m, mirrored behind it
     x = min(abs(r) / solimp[2], 1.0)
     middle, power = solimp[3], solimp[4]
-    if power == 1.0 or x in (0.0, 1.0):  # most rows, without their powers
+    # most rows, and the default power, without calls of pow
+    if power == 1.0 or x in (0.0, 1.0):
         y = x
+    elif power == 2.0:
+        y = x * x / middle if x <= middle else 1.0 - (1.0 - x) * (1.0 - x) / (1.0 - middle)
     elif x <= middle:
         y = x**power / middle ** (power - 1.0)
     else:

@@ -16,7 +16,12 @@ from contact_sim.arrays._views import front, integers, matrix, vector
 from contact_sim.contact_models import _sap as sap
 from contact_sim.contact_models import _todorov as todorov
 from contact_sim.contact_models._compliant import FRICTION_LAW as LAW_OF_FRICTION
-from contact_sim.contact_models._compliant import IMPLICIT, MATERIAL, SMALL_MOTIONS
+from contact_sim.contact_models._compliant import (
+    IMPLICIT,
+    MATERIAL,
+    SMALL_MOTIONS,
+    fill_damped_diagonal,
+)
 from contact_sim.contact_models._compliant import NORMAL_LAW as LAW_OF_NORMAL
 from contact_sim.contact_models._soft_contact import begin_delassus, has_short_tree
 from contact_sim.contact_models._stages import fill_delassus, gather_active
@@ -45,7 +50,6 @@ from contact_sim.step._contact_rows import (
     tree_of,
     unbiased_rows_of,
 )
-from contact_sim.step._inertia import fill_delassus_diagonal
 
 FAR = 1e11
 """Speed from which v̂ says that a row cannot act [m/s]."""
@@ -496,7 +500,7 @@ def linearise_compliant(data, linear):
     if n == 0:
         return
     if has_short_tree(data):
-        fill_delassus_diagonal(data, n)
+        fill_damped_diagonal(data, n)
     else:
         fill_delassus(data, n, False)
     law, h, nc = vector(data, f.LAW), vector(data, f.TIME_STEP)[0], rows.friction.shape[0]

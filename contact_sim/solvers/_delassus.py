@@ -276,14 +276,15 @@ def delassus_diagonal(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
     if trunk:
         scale_trunk(L, n, Y)
     for a in range(n):
-        G[a, a] = 0.0
+        total = 0.0
         for k in range(trunk):
-            G[a, a] += Y[k, a] * Y[k, a]
+            total += Y[k, a] * Y[k, a]
         everywhere = row_leaf[a] == EVERYWHERE
         k = L.shape[0] - 1 if everywhere else row_leaf[a]
         while k >= trunk:
-            G[a, a] += L[k, k] * Y[k, a] * Y[k, a]
+            total += L[k, k] * Y[k, a] * Y[k, a]
             k = k - 1 if everywhere else parent[k]
+        G[a, a] = total
 
 
 @kernel

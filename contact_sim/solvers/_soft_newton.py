@@ -19,7 +19,7 @@ of Δx along these are unknown, the rest of Δx is that of γ − x, and the sys
 is symmetric and positive definite. Where all rows are on one tree of joints, the same step can be
 found in joint velocities (step/_tree_newton.py), without G: full steps are tried so before G is
 formed (`solve_without_delassus`), and steps of more unknowns than dofs are taken so. The forms of
-a contact, each with its γ, its wᵀ H w and its directions e_k, come after the solver:
+a contact, each with its γ, its H and its directions e_k, come after the solver:
 
     CONE, PYRAMID      γ = P(R⁻¹ (v̂ − u))
     LAGGED, SIMILAR    springs with regularised friction
@@ -224,10 +224,9 @@ def solve_without_delassus(rows, law, start, impulse, work, tolerance, max_itera
         # (I + H G) x = γ(u) + H (u − u_f), then u = u_f + G x
         for r in range(n):
             defect[r] = gamma[r]
-        of_contacts, m, _ = fill_directions(rows, law, work)
-        if not is_soft(rows, work, of_contacts, m):
+        if not fill_stiffness(rows, law, u, work.stiffness):
             break
-        if not solve_linearised(rows, work, of_contacts, m):
+        if not solve_linearised(rows, work):
             break
         for r in range(n):
             u[r] = rows.g[r] + work.velocity_change[r]
@@ -248,12 +247,11 @@ def solve_without_delassus(rows, law, start, impulse, work, tolerance, max_itera
 
 
 @kernel
-def solve_linearised(rows, work, of_contacts, m):
+def solve_linearised(rows, work):
     """Fill x of (I + H G) x = γ + H (u − u_f) and G x, γ in `defect`; return False if singular."""
     direction, n = work.trial, rows.g.shape[0]
     for r in range(n):
         direction[r] = work.velocity[r] - rows.g[r]
-    fill_stiffness(rows, work, of_contacts, m)
     add_stiff_product(rows, work.stiffness, direction, work.defect)
     call_with_arrays(work.tree.address, work.tree.data)
     return work.velocity_change[0] == work.velocity_change[0]
@@ -270,8 +268,8 @@ def fill_linearised_guess(rows, law, start, impulse, work):
         u[r] = start[r]
     fill_impulse(rows, law, u, gamma)
     of_contacts, m, rest = fill_directions(rows, law, work)
-    if uses_tree(rows, work, of_contacts, m):
-        if solve_linearised(rows, work, of_contacts, m):
+    if m > work.tree.dofs > 0 and fill_stiffness(rows, law, u, work.stiffness):
+        if solve_linearised(rows, work):
             for r in range(n):
                 impulse[r] = work.change[r]
         return
@@ -348,26 +346,16 @@ def fill_impulse(rows, law, u, gamma):
 @kernel
 def stiffness_along(rows, law, u, direction):
     """Return wᵀ H(u) w [J] for a change w of u [m/s], `direction` (n,)."""
-    mu, lower, upper, R, form = rows.friction, rows.lower, rows.upper, law.R, law.form
-    nc, total = mu.shape[0], 0.0
+    lower, upper, nc, total = rows.lower, rows.upper, rows.friction.shape[0], 0.0
     for i in range(nc):
-        r = 3 * i
-        along = contact_velocity(direction, r)
-        if form == CONE:
-            deficit = velocity_deficit(law.v_hat, u, r)
-            total += cone_stiffness_along(deficit, mu[i], (R[r], R[r + 2]), along)
-        elif form == PYRAMID:
-            deficit = velocity_deficit(law.v_hat, u, r)
-            total += pyramid_stiffness_along(deficit, mu[i], R[r], along)
-        else:
-            v, numbers = contact_velocity(u, r), contact_numbers(law.contact, r)
-            total += regularised_stiffness_along(
-                form == LAGGED, v, mu[i], numbers, law.spring, along
-            )
+        h11, h12, h22, h13, h23, h33 = contact_stiffness(rows, law, u, i)
+        w1, w2, w3 = contact_velocity(direction, 3 * i)
+        total += h11 * w1 * w1 + h22 * w2 * w2 + h33 * w3 * w3
+        total += 2.0 * (h12 * w1 * w2 + h13 * w1 * w3 + h23 * w2 * w3)
     for k in range(lower.shape[0]):
         r = 3 * nc + k
-        if lower[k] < scalar_impulse(law.v_hat, R, r, u) < upper[k]:
-            total += direction[r] * direction[r] / R[r]
+        if lower[k] < scalar_impulse(law.v_hat, law.R, r, u) < upper[k]:
+            total += direction[r] * direction[r] / law.R[r]
     return total
 
 
@@ -432,8 +420,8 @@ def add_direction(work, m, r, e, softness):
 def fill_newton_step(rows, law, work):
     """Fill Δx and Δu = G Δx from γ − x; return False if the system is singular."""
     of_contacts, m, rest = fill_directions(rows, law, work)
-    if uses_tree(rows, work, of_contacts, m):
-        fill_stiffness(rows, work, of_contacts, m)
+    # the system is smaller in joint velocities, and as accurate there
+    if m > work.tree.dofs > 0 and fill_stiffness(rows, law, work.velocity, work.stiffness):
         call_with_arrays(work.tree.address, work.tree.data)
         if work.velocity_change[0] == work.velocity_change[0]:
             return True
@@ -445,40 +433,42 @@ def fill_newton_step(rows, law, work):
 
 
 @kernel
-def uses_tree(rows, work, of_contacts, m):
-    """Return whether the system is smaller in joint velocities, and as accurate there."""
-    dofs = work.tree.dofs
-    return m > dofs > 0 and is_soft(rows, work, of_contacts, m)
+def fill_stiffness(rows, law, u, H):
+    """Fill H(u), a 3x3 block per contact, column 0 in a scalar row.
+
+    Return whether it is so soft that Δx is accurate as a difference, see `TreeSolver`.
+    """
+    G, lower, upper, nc, soft = (
+        rows.delassus, rows.lower, rows.upper, rows.friction.shape[0], True,
+    )  # fmt: skip
+    for i in range(nc):
+        r = 3 * i
+        h11, h12, h22, h13, h23, h33 = contact_stiffness(rows, law, u, i)
+        H[r, 0], H[r, 1], H[r, 2] = h11, h12, h13
+        H[r + 1, 0], H[r + 1, 1], H[r + 1, 2] = h12, h22, h23
+        H[r + 2, 0], H[r + 2, 1], H[r + 2, 2] = h13, h23, h33
+        trace = G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2]
+        soft &= (h11 + h22 + h33) * trace <= STIFFEST
+    for k in range(lower.shape[0]):
+        r = 3 * nc + k
+        inside = lower[k] < scalar_impulse(law.v_hat, law.R, r, u) < upper[k]
+        H[r, 0] = 1.0 / law.R[r] if inside else 0.0
+        soft &= H[r, 0] * G[r, r] <= STIFFEST
+    return soft
 
 
 @kernel
-def is_soft(rows, work, of_contacts, m):
-    """Return whether Δx is accurate as a difference, see `TreeSolver`."""
-    G = rows.delassus
-    for k in range(m):
-        r = work.row[k]
-        size = G[r, r] if k >= of_contacts else G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2]
-        if size > STIFFEST * work.softness[k]:
-            return False
-    return True
-
-
-@kernel
-def fill_stiffness(rows, work, of_contacts, m):
-    """Fill H = Σ h_k e_k e_kᵀ, a 3x3 block per contact, column 0 in a scalar row."""
-    H = work.stiffness
-    for r in range(rows.g.shape[0]):
-        H[r, 0] = H[r, 1] = H[r, 2] = 0.0
-    for k in range(of_contacts):
-        r, h, e1, e2, e3 = (
-            work.row[k], 1.0 / work.softness[k], work.first[k], work.second[k], work.third[k],
-        )  # fmt: skip
-        for a, e in enumerate((e1, e2, e3)):
-            H[r + a, 0] += h * e * e1
-            H[r + a, 1] += h * e * e2
-            H[r + a, 2] += h * e * e3
-    for k in range(of_contacts, m):
-        H[work.row[k], 0] = 1.0 / work.softness[k]
+def contact_stiffness(rows, law, u, i):
+    """Return H11, H12, H22, H13, H23 and H33 of contact i [kg]."""
+    r, mu, R = 3 * i, rows.friction[i], law.R
+    if law.form == CONE:
+        return cone_stiffness(velocity_deficit(law.v_hat, u, r), mu, (R[r], R[r + 2]))
+    if law.form == PYRAMID:
+        return pyramid_stiffness(velocity_deficit(law.v_hat, u, r), mu, R[r])
+    numbers = contact_numbers(law.contact, r)
+    return regularised_stiffness(
+        law.form == LAGGED, contact_velocity(u, r), mu, numbers, law.spring
+    )
 
 
 @kernel
@@ -635,19 +625,22 @@ def sliding_stiffness(y1, y2, normal, mu, rt, rn):
 
 
 @kernel
-def cone_stiffness_along(deficit, mu, R, direction):
-    """Return wᵀ H w [J] for a change w of u [m/s], `direction`."""
+def cone_stiffness(deficit, mu, R):
+    """Return H11, H12, H22, H13, H23 and H33 [kg]."""
     rt, rn = R
     y1, y2, yn = deficit[0] / rt, deficit[1] / rt, deficit[2] / rn
     _, _, normal, region = project_compliant(y1, y2, yn, mu, rt, rn)
-    w1, w2, wn = direction
     if region == 0:
-        return 0.0
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     if region == 1:
-        return (w1 * w1 + w2 * w2) / rt + wn * wn / rn
+        return 1.0 / rt, 0.0, 1.0 / rt, 0.0, 0.0, 1.0 / rn
+    # the generator (μ d, 1), and across
     d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu, rt, rn)
-    along, across = mu * (d1 * w1 + d2 * w2) + wn, d1 * w2 - d2 * w1
-    return h1 / (1.0 + mu * mu) * along * along + h2 * across * across
+    h1 /= 1.0 + mu * mu
+    along, turn = h1 * mu, h1 * mu * mu - h2
+    return (
+        turn * d1 * d1 + h2, turn * d1 * d2, turn * d2 * d2 + h2, along * d1, along * d2, h1,
+    )  # fmt: skip
 
 
 @kernel
@@ -695,19 +688,14 @@ def pyramid_impulse(deficit, mu, R):
 
 
 @kernel
-def pyramid_stiffness_along(deficit, mu, R, direction):
-    """Return wᵀ H w [J] for a change w of u [m/s], `direction`."""
+def pyramid_stiffness(deficit, mu, R):
+    """Return H11, H12, H22, H13, H23 and H33 [kg]."""
     a, b, c, d = edge_speeds(deficit, mu)
-    n, t1, t2, total = direction[2], mu * direction[0], mu * direction[1], 0.0
-    if a > 0.0:
-        total += (n + t1) ** 2
-    if b > 0.0:
-        total += (n - t1) ** 2
-    if c > 0.0:
-        total += (n + t2) ** 2
-    if d > 0.0:
-        total += (n - t2) ** 2
-    return total / R
+    p, q, r, s = int(a > 0.0), int(b > 0.0), int(c > 0.0), int(d > 0.0)
+    h, t = 1.0 / R, mu / R
+    return (
+        mu * t * (p + q), 0.0, mu * t * (r + s), t * (p - q), t * (r - s), h * (p + q + r + s),
+    )  # fmt: skip
 
 
 @kernel
@@ -791,7 +779,7 @@ def regularised_impulse(lagged, u, mu, numbers, spring):
 
 
 @kernel
-def regularised_stiffness(lagged, u, mu, numbers, spring):
+def regularised_slopes(lagged, u, mu, numbers, spring):
     """Return d, (b/S, b ε²/S³, −n') [kg] and μ s."""
     over_size, _, slope, bound = regularised(lagged, u, mu, numbers, spring)
     slip = np.sqrt(u[0] * u[0] + u[1] * u[1])
@@ -802,12 +790,14 @@ def regularised_stiffness(lagged, u, mu, numbers, spring):
 
 
 @kernel
-def regularised_stiffness_along(lagged, u, mu, numbers, spring, direction):
-    """Return wᵀ H w [J] for a change w of u [m/s], `direction`."""
-    d1, d2, across, along, slope, tilt = regularised_stiffness(lagged, u, mu, numbers, spring)
-    w1, w2 = d1 * direction[0] + d2 * direction[1], d1 * direction[1] - d2 * direction[0]
-    w3 = direction[2] - tilt * w1
-    return along * w1 * w1 + across * w2 * w2 + slope * w3 * w3
+def regularised_stiffness(lagged, u, mu, numbers, spring):
+    """Return H11, H12, H22, H13, H23 and H33 [kg]."""
+    d1, d2, across, along, slope, tilt = regularised_slopes(lagged, u, mu, numbers, spring)
+    turn, lift = along - across + slope * tilt * tilt, -slope * tilt
+    return (
+        turn * d1 * d1 + across, turn * d1 * d2, turn * d2 * d2 + across, lift * d1, lift * d2,
+        slope,
+    )  # fmt: skip
 
 
 @kernel
@@ -830,7 +820,7 @@ def principal_axes(along, slope, tilt):
 @kernel
 def regularised_directions(lagged, u, mu, numbers, spring, trace):
     """Return the `Directions`; `trace` is that of G_ii [1/kg]."""
-    d1, d2, across, along, slope, tilt = regularised_stiffness(lagged, u, mu, numbers, spring)
+    d1, d2, across, along, slope, tilt = regularised_slopes(lagged, u, mu, numbers, spring)
     c, s, h1, h3 = principal_axes(along, slope, tilt)
     first, third = inverse_stiffness(h1, trace), inverse_stiffness(h3, trace)
     softness = first, inverse_stiffness(across, trace), third

@@ -108,7 +108,8 @@ def normal_force(law, x, speed, material, G_nn):
         force = k * x + damping * speed
         return (force, k, damping) if force > 0.0 or law == UNCLAMPED else (0.0, 0.0, 0.0)
     exponent, dissipation = material[EXPONENT], material[DISSIPATION]
-    spring, viscous = k * x**exponent, 1.0 + dissipation * speed
+    power = x * np.sqrt(x) if exponent == 1.5 else x**exponent  # the default without pow
+    spring, viscous = k * power, 1.0 + dissipation * speed
     if viscous <= 0.0:
         return 0.0, 0.0, 0.0
     return spring * viscous, exponent * spring / x * viscous, spring * dissipation
@@ -164,12 +165,11 @@ def anchored_friction(springs, press, u1, u2, G_tt, z, r, impulse, slope):
     gain = k * springs.ahead + damping
     t1, t2 = k * z[0] + gain * u1, k * z[1] + gain * u2
     size, bound = np.sqrt(t1 * t1 + t2 * t2), mu * f
-    slope[r, :] = 0.0
-    slope[r + 1, :] = 0.0
     # stick; below: slip, with the direction of the trial force
     if size <= bound:
         impulse[r], impulse[r + 1] = -h * t1, -h * t2
         slope[r, 0] = slope[r + 1, 1] = -h * gain
+        slope[r, 1] = slope[r + 1, 0] = slope[r, 2] = slope[r + 1, 2] = 0.0
         return
     d1, d2 = t1 / size, t2 / size
     impulse[r], impulse[r + 1] = -h * bound * d1, -h * bound * d2
@@ -272,6 +272,7 @@ SUFFICIENT_DECREASE = 0.1
 MAX_COUPLED_ITERATIONS = 100
 """Iterations of the coupled system, after which normal forces are lagged."""
 MAX_RETRY_ITERATIONS = 6  # iterations of the coupled system from each solution with lagged forces
+TREE_STEPS = 4  # Newton steps without G that are tried
 MIN_SCALE = 1e-12  # impulse below which a tolerance is absolute [N s]
 
 
@@ -410,31 +411,39 @@ def descend(rows, springs, gaps, memory, work, lagged, limits):
 
 
 @kernel
-def solve_linearised_springs(rows, springs, start, gaps, memory, impulse, work, tolerance):
-    """Fill λ with forces linearised at `start`, along the tree; return (|λ − h f|, if solved).
+def solve_springs_without_delassus(rows, springs, start, gaps, memory, impulse, work, limits):
+    """Solve λ = h f(u) along the tree, from u = `start`; return (steps, |λ − h f|, if solved).
 
-    It is the first iterate of `solve_implicit_springs`, and needs the diagonal of G alone. Where
-    it solves λ = h f(u), `velocity` of the scratch is u.
+    The iterates are those of `solve_implicit_springs` while no step has to be halved, but need the
+    diagonal of G alone. Where they solve λ = h f(u), `velocity` of the scratch is u.
     """
-    u, force, step, n = work.velocity, work.force, work.step, rows.g.shape[0]
-    fill_forces(rows, springs, start, gaps, memory, work, False)
-    if not fill_stiffness(rows.delassus, rows.friction.shape[0], work):
-        return np.inf, False
-    # (I − S G) λ = h f(u⁻) + S (u_f − u⁻), u = u_f + G λ
-    for r in range(n):
-        u[r] = rows.g[r] - start[r]
-    for r in range(n):
-        step[r] = force[r] + slope_times(work.slope, u, rows.friction.shape[0], r)
-    call_with_arrays(work.tree.address, work.tree.data)
-    if work.line[0] != work.line[0]:
-        return np.inf, False
-    for r in range(n):
-        u[r] = rows.g[r] + work.line[r]
-    # residual λ − h f(u): acceptance
+    u, force, step, n, last = work.velocity, work.force, work.step, rows.g.shape[0], np.inf
+    nc = rows.friction.shape[0]
+    assign(u[:n], start)
     fill_forces(rows, springs, u, gaps, memory, work, False)
-    error, largest = distance(work.right, force, n)
-    assign(impulse, force)
-    return error, error <= tolerance * max(largest, MIN_SCALE)
+    for count in range(min(TREE_STEPS, limits[1]) + 1):
+        if not fill_stiffness(rows.delassus, nc, work):
+            break
+        # (I − S G) λ = h f(u) + S (u_f − u), then u = u_f + G λ
+        for r in range(n):
+            u[r] = rows.g[r] - u[r]
+        for r in range(n):
+            step[r] = force[r] + slope_times(work.slope, u, nc, r)
+        call_with_arrays(work.tree.address, work.tree.data)
+        if work.line[0] != work.line[0]:
+            break
+        for r in range(n):
+            u[r] = rows.g[r] + work.line[r]
+        # residual λ − h f(u): acceptance
+        fill_forces(rows, springs, u, gaps, memory, work, False)
+        error, largest = distance(work.right, force, n)
+        if error <= limits[0] * max(largest, MIN_SCALE):
+            assign(impulse, force)
+            return count, error, True
+        if not error <= (1.0 - SUFFICIENT_DECREASE) * last:
+            break
+        last = error
+    return 0, np.inf, False
 
 
 @kernel

@@ -305,11 +305,11 @@ def row_products_deep(data):
 
 
 @kernel
-def fill_delassus_diagonal(data, n):
-    """Fill the diagonal of G = J M̂⁻¹ Jᵀ of the `n` problem rows, of a formed M̂."""
+def fill_delassus_diagonal(data, n, first):
+    """Fill the diagonal of G = J M̂⁻¹ Jᵀ of the `first` of `n` problem rows, of a formed M̂."""
     delassus_diagonal(
         matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.FACTOR), tree_of(data),
-        integers(data, f.ROW_OF), integers(data, f.ROW_LEAF), n, row_response(data, n),
+        integers(data, f.ROW_OF), integers(data, f.ROW_LEAF), first, row_response(data, first),
         square(data, f.DELASSUS, n),
     )  # fmt: skip
 
