@@ -73,6 +73,7 @@ REGULAR, STATE = 0, 3
 """Slots of the memory: 1 along t1 where no foot was redundant, and the state."""
 (SUPPORT_GIVEN, TOUCH_GAP, USES_BAUMGARTE, RELEASES, RELEASE_FORCE) = range(5)
 """Places of the parameters in the numbers of the law."""
+HELD, OF_INTERVALS = 1, 4  # first of the scratch vectors of held rows, and of interval rows
 TOLERANCE, LIMITS = 1e-10, (50, 50, 1000)
 INDEPENDENT = 1e-6  # share of the diagonal above which the pivot of a row counts as that of others
 LOCKED = 1e-8  # share of its mobility that held feet leave a joint, up to which it cannot move
@@ -128,22 +129,24 @@ def initial_state(i, given, gap, closing, memory, touch_gap):
 
 
 @kernel
-def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
+def solve_held_rows(rows, u_free, feet, impulse, scratch, constrained):
     """Fill the impulses that hold the feet, or stop them.
 
-    `constrained`: whether there are bilateral constraints.
+    `feet` are the states, and where not zero the bias counts; `scratch` is that of the solvers and
+    `law_vectors`; `constrained`: whether there are bilateral constraints.
     Return (status code, iterations, whether no held foot is redundant).
     """
+    (state, uses_bias), vectors = feet, scratch[1]
     G, g, nc, ns = rows.delassus, rows.g, rows.friction.shape[0], rows.lower.shape[0]
     n = g.shape[0]
-    row, target, m, largest = np.empty(n, np.int64), np.empty(n), 0, 0.0
+    row, target, m, largest = np.empty(n, np.int64), vectors[HELD][:n], 0, 0.0
     for r in range(3 * nc):
         largest = max(largest, G[r, r])
     # rows of held feet that can move (G_rr > 0): w = 0 where their bias counts, else u⁺ = 0
     for r in range(3 * nc):
         i = r // 3
         if (state[i] == TOUCHED or state[i] == ABOVE) and G[r, r] > 1e-12 * largest:
-            row[m], target[m] = r, g[r] if uses_bias[i] else u_free[r]
+            row[m], target[m] = r, g[r] if uses_bias[i] != 0.0 else u_free[r]
             m += 1
         else:
             impulse[r] = 0.0
@@ -159,9 +162,9 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
     sets = rows.lower, rows.upper, impulse[3 * nc :]
     # with the feet's rows f in front of the interval rows k, and the impulses of these λ,
     #     S = A_kk − A_kf A_ff⁺ A_fk,   w_k = S λ + target_k − A_kf A_ff⁺ target_f
-    x, code, iterations = np.empty(m), CONVERGED, 0
+    x, right, code, iterations = vectors[HELD + 1][:m], vectors[HELD + 2][: m + ns], CONVERGED, 0
     size = CONSISTENCY_TOLERANCE * largest_size(target, m + ns)
-    F, right = A.copy(), np.empty(m + ns)
+    F = A.copy()
     for a in range(m + ns):
         right[a] = -target[a]
     eliminate_symmetric(F, right, m, m + ns)
@@ -169,7 +172,7 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
     if regular:
         for k in range(ns):
             target[m + k] = -right[m + k]
-        code, iterations = solve_intervals(A, F, m, target, size, sets, work)
+        code, iterations = solve_intervals(A, F, m, target, size, sets, scratch)
         # back substitution: D Lᵀ x = right, where the interval rows are known
         for k in range(ns):
             right[m + k] = sets[2][k]
@@ -179,7 +182,7 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
             right[a] *= F[a, a]
             x[a] = right[a]
     else:
-        code, iterations = share_least_norm(A, target, x, size, (sets, work, constrained), F)
+        code, iterations = share_least_norm(A, target, x, size, (sets, scratch, constrained), F)
     for a in range(m):
         impulse[row[a]] = x[a]
     return code, iterations, regular
@@ -201,7 +204,7 @@ def share_least_norm(A, target, x, size, given, F):
     Redundant feet share the impulse with least norm; those that constraints contradict get least
     squares. The interval rows are solved while the feet hold; then they act on the feet as given.
     """
-    (sets, work, constrained), m, ns = given, x.shape[0], given[0][0].shape[0]
+    (sets, scratch, constrained), m, ns = given, x.shape[0], given[0][0].shape[0]
     order, L, gram = np.empty(m, np.int64), np.empty((m, m)), np.zeros((m, m))
     rank, code, of_feet = pivoted_cholesky(A[:m, :m].copy(), order, L), CONVERGED, target[:m]
     gram_cholesky(L, rank, gram)
@@ -228,7 +231,7 @@ def share_least_norm(A, target, x, size, given, F):
         for k in range(ns):
             for b in range(ns):
                 F[m + k, m + b] -= Y[a, k] * Y[a, b]
-    found, iterations = solve_intervals(A, F, m, target, size, sets, work)
+    found, iterations = solve_intervals(A, F, m, target, size, sets, scratch)
     for a in range(m):
         for k in range(ns):
             target[a] += A[a, m + k] * sets[2][k]
@@ -249,7 +252,7 @@ def reaches(A, target, x):
 
 
 @kernel
-def solve_intervals(A, F, m, target, size, sets, work):
+def solve_intervals(A, F, m, target, size, sets, scratch):
     """Solve the interval rows while the feet hold; return (status code, iterations).
 
     S is the upper triangle behind the first m rows of F, w_k without λ the numbers behind those of
@@ -273,14 +276,15 @@ def solve_intervals(A, F, m, target, size, sets, work):
                 code = INCONSISTENT
     if n == 0:
         return code, 0
-    S, s, guess = np.empty((n, n)), np.empty(n), np.empty(n)
-    low, high = np.empty(n), np.empty(n)
+    (work, vectors), S = scratch, np.empty((n, n))
+    s, guess = vectors[OF_INTERVALS][:n], vectors[OF_INTERVALS + 1][:n]
+    low, high = vectors[OF_INTERVALS + 2][:n], vectors[OF_INTERVALS + 3][:n]
     for a in range(n):
         k = movable[a]
         s[a], guess[a], low[a], high[a] = target[m + k], impulse[k], lower[k], upper[k]
         for b in range(a, n):
             S[a, b] = S[b, a] = F[m + k, m + movable[b]]
-    free = Rows(S, s, np.empty(0), low, high)
+    free = Rows(S, s, s[:0], low, high)
     found, iterations, _ = solve_cones(free, guess, work, TOLERANCE, LIMITS, 1.0)
     for a in range(n):
         impulse[movable[a]] = guess[a]
@@ -297,10 +301,10 @@ def update_support(w, state, released, given, allowed_pull, impulse, slack):
         held = state[i] == TOUCHED or state[i] == ABOVE
         if not held and not given and w[3 * i + 2] < -slack[0]:
             state[i], changed = TOUCHED, True
-        elif held and allows_release and not released[i] and impulse[3 * i + 2] < worst_impulse:
+        elif held and allows_release and released[i] == 0.0 and impulse[3 * i + 2] < worst_impulse:
             worst, worst_impulse = i, impulse[3 * i + 2]
     if not changed and worst >= 0:
-        state[worst], released[worst], changed = RELEASED, True, True
+        state[worst], released[worst], changed = RELEASED, 1.0, True
     return changed
 
 
@@ -336,43 +340,47 @@ def solve_null_space(data):
         impulse[:] = 0.0
         report_solve(data, (NONFINITE, 0, np.inf))
         return
-    work = cone_work_of(data)
     if last_impulses_hold(data):
         return
-    state, uses_bias, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
-    old, baumgarte = np.empty(nc), law[USES_BAUMGARTE] != 0.0
+    baumgarte, vectors = law[USES_BAUMGARTE] != 0.0, matrix(data, f.LAW_VECTORS)
+    # of each foot: the state now and before, whether its bias counts, whether it was let go
+    state, old, uses_bias, released = (
+        memory_next[:nc, STATE], memory_next[:nc, 0], memory_next[:nc, 1], memory_next[:nc, 2],
+    )  # fmt: skip
     # state of each foot at the start, from the memory and from whether it would close; a link
     # over the ground that would close without the feet need not do so with them
-    row_of, feet = integers(data, f.ROW_OF), 3 * integers(data, f.LEAF_DOF).shape[0]
+    row_of, of_feet = integers(data, f.ROW_OF), 3 * integers(data, f.LEAF_DOF).shape[0]
     for i in range(nc):
-        old[i] = memory[i, STATE] % GIVEN
-        closing = g[3 * i + 2] < 0.0 and (row_of[3 * i] < feet or gap[i] <= 0.0)
+        old[i], released[i] = memory[i, STATE] % GIVEN, 0.0
+        closing = g[3 * i + 2] < 0.0 and (row_of[3 * i] < of_feet or gap[i] <= 0.0)
         state[i] = initial_state(i, given, gap, closing, memory, law[TOUCH_GAP])
-    code, total, rounds, slack, regular = CONVERGED, 0, 0, np.zeros(2), False
-    w, constrained = np.empty(n), has_bilateral(data)
+    code, total, rounds, slack, regular = CONVERGED, 0, 0, (0.0, 0.0), False
+    w, feet, scratch = vectors[0][:n], (state, uses_bias), (cone_work_of(data), vectors)
     # solve, then change the set of held feet until nothing sinks or is pulled too much
     for _ in range(3 * nc + 1):
         for i in range(nc):
-            uses_bias[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
+            counts_bias = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
+            uses_bias[i] = 1.0 if counts_bias else 0.0
         code, iterations, regular = solve_held_rows(
-            rows, u_free, state, uses_bias, impulse, work, constrained
+            rows, u_free, feet, impulse, scratch, has_bilateral(data)
         )
         total, rounds = total + iterations, rounds + 1
         fill_velocity_symmetric(rows, impulse, w)
-        slack[0], slack[1] = 1e-12 * fastest, SLACK * largest_size(impulse, 3 * nc)
+        slack = 1e-12 * fastest, SLACK * largest_size(impulse, 3 * nc)
         allowed_pull = -1.0 if law[RELEASES] == 0.0 else h * law[RELEASE_FORCE]
         if not update_support(w, state, released, given, allowed_pull, impulse, slack):
             break
     # memory of the feet, and the residual w / G_rr of those held on the ground
     residual = 0.0
     for i in range(nc):
-        memory_next[i, :STATE] = 0.0
-        memory_next[i, REGULAR], memory_next[i, STATE] = 1.0 if regular else 0.0, state[i]
-        if state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED):
+        if uses_bias[i] != 0.0:
             for r in range(3 * i, 3 * i + 3):
                 residual = max(residual, abs(w[r]) / G[r, r] if G[r, r] > 0.0 else 0.0)
     physical = stance_status(w, state, mu, impulse, slack)
     code = physical if code == CONVERGED else code
+    for i in range(nc):
+        memory_next[i, REGULAR] = 1.0 if regular else 0.0
+        uses_bias[i] = released[i] = 0.0
     report_solve(data, (code, total + rounds, residual))
 
 
