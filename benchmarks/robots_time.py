@@ -4,8 +4,9 @@
     python benchmarks/robots_time.py --chains 14 26 50 100 200 390 [--models ncp]
 
 Joined robots go1 stand under joint PD, evaluated in every step. Calls of all numbers alternate;
-`linear` is the time per robot over that of one alone, the median over calls. With `--touching` all
-links may touch each other, within a robot and between robots; none do. Times are CPU times.
+`linear` is the time per robot over that of one alone, the median over calls. `reports` is the same
+with one call and one report per step, `Simulator.follow(command, 1)`. With `--touching` all links
+may touch each other, within a robot and between robots; none do. Times are CPU times.
 
 With `--chains` floating chains of these numbers of links, all even, hang from their ends, which
 stand on the ground. Beside them the same chains in MuJoCo, with dense and with sparse matrices.
@@ -41,8 +42,10 @@ PEERS = ('dense', 'sparse')
 """Matrices of MuJoCo."""
 
 
-def standing(n: int, model: str, touching: bool) -> tuple[contact_sim.Worlds, JointCommand]:
-    """Return n joined robots that have settled, and their command."""
+def standing(
+    n: int, model: str, touching: bool
+) -> tuple[contact_sim.Worlds, contact_sim.Simulator, JointCommand]:
+    """Return n joined robots that have settled, in both kinds of simulation, and their command."""
     robot = contact_sim.load_robot('go1')
     robot = robot.with_self_collision() if touching else robot
     names = [f'robot_{i}' for i in range(n)]
@@ -53,24 +56,33 @@ def standing(n: int, model: str, touching: bool) -> tuple[contact_sim.Worlds, Jo
         np.tile(stand.pose, n), zeros, zeros, np.tile(stand.kp, n), np.tile(stand.kd, n),
     )  # fmt: skip
     worlds = contact_sim.Worlds(world, 1, model, friction=FRICTION, time_step=TIME_STEP, threads=1)
+    sim = contact_sim.Simulator(world, model, friction=FRICTION, time_step=TIME_STEP)
     worlds.follow(command, SETTLING)
-    return worlds, command
+    sim.follow(command, SETTLING)
+    return worlds, sim, command
 
 
 def measure(model: str, numbers: list[int], blocks: int, touching: bool) -> list[dict[str, Any]]:
     """Return the figures of one contact model."""
     started = {n: standing(n, model, touching) for n in numbers}
-    times: dict[int, list[float]] = {n: [] for n in numbers}
+    times: dict[int, list[list[float]]] = {n: [] for n in numbers}
     for _ in range(blocks):
-        for n, (worlds, command) in started.items():
+        for n, (worlds, sim, command) in started.items():
+            steps = STEPS // n
             begin = time.process_time()
-            worlds.follow(command, STEPS // n)
-            times[n].append(1e6 * (time.process_time() - begin) / (STEPS // n) / n)
-    one = statistics.median(times[numbers[0]])
+            worlds.follow(command, steps)
+            middle = time.process_time()
+            for _ in range(steps):
+                sim.follow(command, 1)
+            end = time.process_time()
+            times[n].append([1e6 * t / steps / n for t in (middle - begin, end - middle)])
+    median = {n: np.median(rows, axis=0) for n, rows in times.items()}
+    one = median[numbers[0]]
     return [
-        {'model': model, 'robots': n, 'us': statistics.median(row), 'least': min(row),
-         'linear': statistics.median(row) / one}
-        for n, row in times.items()
+        {'model': model, 'robots': n, 'us': median[n][0], 'least': min(rows)[0],
+         'linear': median[n][0] / one[0], 'reports': median[n][1],
+         'reports_linear': median[n][1] / one[1]}
+        for n, rows in times.items()
     ]  # fmt: skip
 
 
@@ -212,14 +224,17 @@ def main() -> None:
         write_json(options.json, print_chains(options.models, options.chains, options.blocks))
         return
     print('go1, µs per step and robot')
-    print(f'{"model":12}{"robots":>8}{"median":>9}{"least":>9}{"linear":>8}')
+    print(
+        f'{"model":12}{"robots":>8}{"median":>9}{"least":>9}{"linear":>8}{"reports":>9}{"linear":>8}'
+    )
     rows = []
     for model in options.models:
         for row in measure(model, options.robots, options.blocks, options.touching):
             rows.append(row)
             print(
                 f'{model:12}{row["robots"]:8}{row["us"]:9.2f}{row["least"]:9.2f}'
-                f'{row["linear"]:8.2f}', flush=True
+                f'{row["linear"]:8.2f}{row["reports"]:9.2f}{row["reports_linear"]:8.2f}',
+                flush=True,
             )  # fmt: skip
     write_json(options.json, rows)
 

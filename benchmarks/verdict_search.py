@@ -91,9 +91,8 @@ def parameter_change(derivatives: Any, prepared: Prepared, factor: Factor, push:
     frame = model.getFrameId(prepared.nominal.base_frame)
     J = pin.getFrameJacobian(model, data, frame, pin.LOCAL_WORLD_ALIGNED)
     impulse = prepared.trial.time_step * J[:3].T @ push * rate / prepared.trial.push
-    M = np.tril(step.inertia)
     # an impulse is a change of the velocity before the step, to O(h)
-    return derivatives.state_matrix[:, nv:] @ np.linalg.solve(M + np.tril(M, -1).T, impulse)
+    return derivatives.state_matrix[:, nv:] @ np.linalg.solve(derivatives.inertia, impulse)
 
 
 def tangents(run: Counted, point: Array) -> tuple[Array, Array, Prepared, bool]:

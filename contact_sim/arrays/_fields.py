@@ -142,7 +142,7 @@ class Sizes:
     def shapes(self) -> dict[str, Shape]:
         """Shape of every field of the step data, in memory order."""
         nq, nv, nc, ns, rows, nb = self.nq, self.nv, self.nc, self.ns, self.rows, self.nb
-        moments, formed = (self.n_moments,), (self.n_formed, self.n_formed)
+        moments = (self.n_moments,)
         now: dict[str, Shape] = dict(zip(
             STATE, ((nq,), (nv,), (nc, 3), (nc, 3, 3), (nc,), (nc,), (nc, MEMORY_NUMBERS), (4,)),
             strict=True,
@@ -152,17 +152,17 @@ class Sizes:
             'impulse': (rows,), 'delay_line': (self.n_delay, self.n_joints),
             'lagged_effort': (self.n_lags,), 'gravity': (3,), 'time_step': (1,),
             'command': (self.n_joints,), 'effort': (self.n_joints,), 'tau': (nv,),
-            'nonlinear_effects': (nv,), 'inertia': formed, 'added_inertia': (self.n_deep,),
-            'jacobian_transposed': (nv, rows), 'transport': (nv,), 'v_free': (nv,),
-            'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,),
-            'upper': (ns,), 'interval_gap': (ns,), 'active': (nc,), 'interval_active': (ns,),
-            'springs': (SPRING_NUMBERS,), 'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
-            'bias': (rows,), 'restitution_bias': (nc,), 'contact_force': (nc, 3),
-            'contact_velocity': (nc, 3), 'normal_force': (nc,), 'slip_speed': (nc,),
-            'contact_mode': (nc,), 'bilateral_jacobian': (nb, nv), 'bilateral_bias': (nb,),
+            'nonlinear_effects': (nv,), 'added_inertia': (nv,), 'transport': (nv,),
+            'v_free': (nv,), 'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,),
+            'lower': (ns,), 'upper': (ns,), 'interval_gap': (ns,), 'active': (nc,),
+            'interval_active': (ns,), 'springs': (SPRING_NUMBERS,), 'u_start': (rows,),
+            'u_free': (rows,), 'u_next': (rows,), 'bias': (rows,), 'restitution_bias': (nc,),
+            'contact_force': (nc, 3), 'contact_velocity': (nc, 3), 'normal_force': (nc,),
+            'slip_speed': (nc,), 'contact_mode': (nc,),
+            'bilateral_jacobian': (nb, nv), 'bilateral_bias': (nb,),
             'bilateral_impulse': (nb,), 'bilateral_rate': (nb,), 'bilateral_error': (nb,),
             'torsional_friction': moments, 'rolling_friction': moments,
-            'contact_moment': (*moments, 3), 'solver': (3,),
+            'contact_moment': (*moments, 3), 'roll_axis': (*moments, 3), 'solver': (3,),
         }  # fmt: skip
 
     def work_shapes(self) -> dict[str, Shape]:
@@ -175,13 +175,15 @@ class Sizes:
             'origin': (3,), 'pose': (bodies, 12), 'columns': (nv, 6),
             'world_inertia': (bodies, 10), 'composite': (bodies, 10), 'mass_matrix': formed,
             'twist': (bodies, 6), 'bias_acceleration': (bodies, 6), 'body_wrench': (bodies, 6),
-            'factor': formed, 'displacement': (nv,), 'momentum': (nv,),
+            'inertia': formed, 'factor': formed, 'displacement': (nv,), 'momentum': (nv,),
             'carried': (self.n_flyers, 9),
             'fast': (2,), 'undamped_factor': formed, 'undamping': (nv,),
             # deep trees; the factor of M̂, then that of M̂ − h D
             'mass_diagonal': (deep,), 'base_columns': (deep, BASE_NUMBERS),
             'articulated': (2 * deep, FACTOR_NUMBERS), 'articulated_force': (deep, 6),
             'articulated_body': (bodies if deep else 0, BODY_NUMBERS),
+            # rows of contacts and intervals at the start
+            'jacobian_transposed': (nv, rows),
             # active rows of the contact problem
             'delassus': (rows * rows,), 'row_response': (nv * max(rows, 0 if deep else nv),),
             'g': (rows,),
@@ -219,8 +221,7 @@ class Sizes:
             'flat_spots': (self.n_solids if self.n_grounded else 0, FLAT_NUMBERS),
             'ground_edges': (MOST_EDGES + 1 if self.n_grounded else 0, EDGE_ROW),
             # moments of contacts
-            'roll_axis': (self.n_moments, 3), 'roll_compliance': (self.n_moments,),
-            'roll_softness': (self.n_moments, 3),
+            'roll_compliance': (self.n_moments,), 'roll_softness': (self.n_moments, 3),
             # bilateral rows, with damping and without where there are two
             'bilateral_response': (2 * nb, nv), 'bilateral_matrix': (2 * nb, nb),
             'bilateral_factor': (2 * nb, nb), 'bilateral_gram': (2 * nb, nb),

@@ -64,9 +64,7 @@ class StepData:
         effort: joint effort behind the actuators [N m], shape (n_joints,).
         tau: applied generalized force, effort and external wrenches [N, N m], shape (nv,).
         nonlinear_effects: C v + g at the start [N, N m], shape (nv,).
-        inertia: lower triangle of M̂, shape (nv, nv); (0, 0) where it is not formed.
-        added_inertia: there what is on the diagonal of M̂ besides the bodies, shape (nv,) or (0,).
-        jacobian_transposed: Jᵀ at the start, u = J v, shape (nv, 3 nc + ns).
+        added_inertia: what is on the diagonal of M̂ besides the bodies, shape (nv,).
         transport: ω × v_lin of free flyers [m/s²], shape (nv,).
         v_free: velocity without contact, axes of the start, shape (nv,).
         v_next: velocity after the step, axes of the start, shape (nv,).
@@ -93,6 +91,7 @@ class StepData:
         rolling_friction: likewise.
         contact_moment: moment on the robot of every contact [N m], world, shape (n_ground, 3) or
             (0, 3); also the guess of the next step.
+        roll_axis: first axis of their rolling friction, world, same shape.
         solver: status code, iterations, residual of the solver's own criterion.
     """
 
@@ -124,9 +123,7 @@ class StepData:
     effort: Array
     tau: Array
     nonlinear_effects: Array
-    inertia: Array
     added_inertia: Array
-    jacobian_transposed: Array
     transport: Array
     v_free: Array
     v_next: Array
@@ -151,6 +148,7 @@ class StepData:
     torsional_friction: Array
     rolling_friction: Array
     contact_moment: Array
+    roll_axis: Array
     solver: Array
 
     def __init__(self, sizes: Sizes, buffer: Array | None = None) -> None:

@@ -357,6 +357,19 @@ def free_motion(data):
 
 
 @kernel
+def fill_jacobian(data):
+    """Fill the rows of contacts in J."""
+    contacts = contact_branches(data)
+    fill_contact_rows(
+        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), contacts, integers(data, f.DOF_PARENT),
+        matrix(data, f.POSITION_START), frames(data, f.FRAME_START), vector(data, f.GAP_START),
+        matrix(data, f.JACOBIAN_TRANSPOSED),
+    )  # fmt: skip
+    if contacts[3] > contacts[0].shape[0]:
+        pair_contact_rows(data)
+
+
+@kernel
 def contact_rows(data):
     """Fill J, u⁻, u_f, friction, the bias of all rows and the active blocks."""
     jacobian = matrix(data, f.JACOBIAN_TRANSPOSED)
@@ -365,12 +378,7 @@ def contact_rows(data):
     impulse, last = vector(data, f.IMPULSE), contacts[3]
     # μ and e where each contact is, then the rows (t1, t2, n) of J
     fill_ground_coefficients(data, matrix(data, f.POSITION_START), contacts[1])
-    fill_contact_rows(
-        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), contacts, dof_parent,
-        matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
-    )  # fmt: skip
-    if last > contacts[0].shape[0]:
-        pair_contact_rows(data)
+    fill_jacobian(data)
     run_moments(data, FILL)
     # bilateral constraints first: the contacts see the free velocity under them (theory 4.6)
     u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)

@@ -130,7 +130,7 @@ class Differences:
         """Return what the step knows at q, v, contacts in the slots of the base step."""
         work, base = self._work, self._base
         self._begin(q, v)
-        nc, jacobian, gap = work.sizes.nc, work.data.jacobian_transposed.T.copy(), np.empty(0)
+        nc, jacobian, gap = work.sizes.nc, work.jacobian_transposed.T.copy(), np.empty(0)
         slots = self._slots()
         rows = (3 * slots[:, None] + np.arange(3)).ravel()
         jacobian[: 3 * nc] = jacobian[rows]
@@ -141,7 +141,7 @@ class Differences:
         fill_weights(*work.arrays, self._kind, weights)
         return Geometry(
             jacobian, gap, work.data.bilateral_jacobian.copy(), work.data.bilateral_bias.copy(),
-            weights, work.data.frame_start[slots].copy(), np.diagonal(work.data.inertia).copy(),
+            weights, work.data.frame_start[slots].copy(), np.diagonal(work.inertia).copy(),
         )  # fmt: skip
 
     def _begin(self, q: Array, v: Array, longer: float = 0.0) -> None:

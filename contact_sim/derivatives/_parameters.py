@@ -189,6 +189,7 @@ def step_of(arrays: Any, result: Any) -> Iterator[None]:
     """Put the step of a result into the arrays of the linearisation, with its constants."""
     work = arrays.work
     work.data.buffer[:] = result._buffer
+    work.inertia[:], work.jacobian_transposed[:] = result._lower_inertia, result._columns
     work.numbers[0, arrays._constants] = result._kept[4]
     yield
 
@@ -199,8 +200,7 @@ def law_velocities(result: Any) -> tuple[Array, Array]:
     v, slope = step.v_next.copy(), np.zeros_like(step.v_next)
     if result._counts[d.UNDAMPED]:
         h, damping = result._time_step, result._fields['damping']
-        M = np.tril(step.inertia)
-        M = M + np.tril(M, -1).T - h * np.diag(damping)
+        M = result.inertia - h * np.diag(damping)
         slope = np.linalg.solve(M, damping * (step.v_next - step.v_start))
         v += h * slope
     n = len(J) - int(result._counts[d.BILATERAL])
@@ -219,10 +219,8 @@ def of_law(arrays: Any, result: Any, name: str) -> Columns:
 
 def solve_columns(result: Any, force: Array, law: Array) -> tuple[Array, Array]:
     """Return dλ (n, p) and dv⁺ (nv, p) for R_p (nv, p) and the law's own −∂/∂p (n, p)."""
-    step, fields, n = result.step, result._fields, int(result._counts[d.ROWS])
-    M = np.tril(step.inertia)
-    M = M + np.tril(M, -1).T
-    J = row_jacobian(result)
+    fields, n = result._fields, int(result._counts[d.ROWS])
+    M, J = result.inertia, row_jacobian(result)
     solved = np.linalg.solve(M, np.hstack([force, J.T]))
     p = force.shape[1]
     X, K = solved[:, :p], solved[:, p:]
@@ -246,7 +244,7 @@ def solve_columns(result: Any, force: Array, law: Array) -> tuple[Array, Array]:
 def row_jacobian(result: Any) -> Array:
     """Return J of the problem rows, (n, nv)."""
     n = int(result._counts[d.ROWS] - result._counts[d.BILATERAL])
-    rows = result.step.jacobian_transposed.T[result._row_of[:n]]
+    rows = result._columns.T[result._row_of[:n]]
     return np.vstack([rows, result.step.bilateral_jacobian])
 
 
@@ -287,8 +285,7 @@ def of_time_step(arrays: Any, result: Any) -> Columns:
     """Column of h: R_h = τ − nle − D v + M̂ t − D (v⁺ − v − h t) − K (q − q₀ + 2 h v⁺)."""
     force, law, own = empty(result, 1)
     step, damping, h = result.step, result._fields['damping'], result._time_step
-    M = np.tril(step.inertia)
-    M = M + np.tril(M, -1).T
+    M = result.inertia
     motion = step.v_next - step.v_start - h * step.transport
     share = result._fields['damping_inertia'][0]  # of todorov in its form of 2014
     explicit = damping + share / (1.0 + share) * (np.diagonal(M) - h * damping)

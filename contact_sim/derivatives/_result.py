@@ -120,7 +120,9 @@ class StepDerivatives:
             )
         self._arrays, self._sizes = linearisation, linearisation.sizes
         self._kept = linearisation.kept()
-        self._buffer = linearisation.work.data.buffer.copy()
+        work = linearisation.work
+        self._buffer = work.data.buffer.copy()
+        self._lower_inertia, self._columns = work.inertia.copy(), work.jacobian_transposed.copy()
         self.redundant = redundant
         self._last_stage = last_stage
 
@@ -128,6 +130,13 @@ class StepDerivatives:
     def step(self) -> StepData:
         """State before and after the step, and its results."""
         return StepData(self._sizes, self._buffer)
+
+    @cached_property
+    def inertia(self) -> Array:
+        """M̂ at the start of the step [kg, kg m²], shape (nv, nv)."""
+        lower = np.tril(self._lower_inertia)
+        whole: Array = lower + np.tril(lower, -1).T
+        return whole
 
     @cached_property
     def _fields(self) -> dict[str, Any]:

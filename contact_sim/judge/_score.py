@@ -361,9 +361,9 @@ class ScoredArrays:
         used = self._slot[k] >= 0 if steps.body is not None else np.zeros(0, dtype=bool)
         slot = self._slot[k][used] if steps.body is not None else np.zeros(0, dtype=np.int64)
         self._begin(k, used, slot)
-        inertia = np.tril(data.inertia)
+        inertia = np.tril(work.inertia)
         inertia += np.tril(inertia, -1).T
-        J = data.jacobian_transposed.T
+        J = work.jacobian_transposed.T
         data.v_next[:] = self._in_start_axes(k)
         data.u_next[:] = J @ data.v_next
         if steps.contact_velocity is not None:

@@ -245,8 +245,10 @@ def add_report(collected: StepCollector, report: StepReport) -> None:
             continue
         body = _body_of_slot(robot, sizes.features, sizes.n_ground, i, record.feature_start[i])
         if body is None:  # between two bodies of the robot
-            rows = slice(3 * i, 3 * i + 3)
-            external += record.jacobian_transposed[:, rows] @ record.impulse[rows] / h
+            if record.active[i] > 0.0:
+                at = np.searchsorted(report.active_rows, 3 * i)
+                rows = report.problem.jacobian[at : at + 3]
+                external += rows.T @ record.impulse[3 * i : 3 * i + 3] / h
             if record.impulse[3 * i + 2] > 0.0:
                 collected.note(BETWEEN_BODIES)
             continue

@@ -16,7 +16,13 @@ from contact_sim._types import Array
 from contact_sim._validation import real_array
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, integers, matrix, vector
-from contact_sim.contact_models._stages import JOINT_PD, MAX_TURN, gather_problem, place_bodies
+from contact_sim.contact_models._stages import (
+    JOINT_PD,
+    MAX_TURN,
+    fill_jacobian,
+    gather_problem,
+    place_bodies,
+)
 from contact_sim.dynamics._forces import spring_energy
 from contact_sim.robot._actuators import joint_mobility, largest_time_step, stability_number
 from contact_sim.robot._model import RobotModel
@@ -36,8 +42,13 @@ from contact_sim.step._contact_rows import (
     note_in_use,
     rows_of,
 )
-from contact_sim.step._inertia import factor_inertia, form_inertia, is_deep, multiply_inertia
-from contact_sim.step._moment_rows import bound_moments
+from contact_sim.step._inertia import (
+    factor_inertia,
+    form_inertia,
+    multiply_inertia,
+    rebuild_inertia,
+)
+from contact_sim.step._moment_rows import REBUILD, bound_moments, run_moments
 from contact_sim.step._problem import LAW_RESIDUALS, TOUCHING, judge_rows
 from contact_sim.step._workspace import Workspace, load_contact_memory
 
@@ -51,6 +62,7 @@ NOWHERE = np.zeros(0, dtype=np.intp)
 def rebuild_problem(numbers, indices, layout):
     """Fill the contact problem of the step data; return the numbers of contacts and of rows."""
     data = arrays_of(numbers, indices, layout, 0)
+    rebuild_start(data)
     fill_problem(data)
     counts = integers(data, f.COUNTS)
     load_contact_memory(
@@ -71,11 +83,14 @@ def judge_steps(numbers, judged, indices, layout, length, places, values, out):
     """Fill `out` with the fields of `Residuals` of the steps of n worlds, in their order.
 
     The first `length` of `numbers` (n, ...) are the step data, of which those at `places` (m,) go
-    to `values` (n, m). The contact problems are built once more in copies, `judged`.
+    to `values` (n, m). The contact problems are built once more in copies, `judged`; if `length`
+    is 0, these have the steps in them, with M̂ and J.
     """
     for i in range(numbers.shape[0]):
         for k in range(length):
             judged[i, k] = numbers[i, k]
+        if length > 0:
+            rebuild_start(arrays_of(judged, indices, layout, i))
         judge(arrays_of(judged, indices, layout, i), out[i])
         for k in range(places.shape[0]):
             values[i, k] = numbers[i, places[k]]
@@ -100,10 +115,19 @@ def judge(data, out):
 
 
 @kernel
-def fill_problem(data):
-    """Fill the contact problem of the step data without restitution; return its rows."""
-    if is_deep(data):
+def rebuild_start(data):
+    """Fill placements, M̂ and J at the start of the step data."""
+    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         place_bodies(data, vector(data, f.Q_START))
+    rebuild_inertia(data)
+    note_in_use(data)
+    fill_jacobian(data)
+    run_moments(data, REBUILD)
+
+
+@kernel
+def fill_problem(data):
+    """Fill the contact problem of the step at hand without restitution; return its rows."""
     factor_inertia(data)
     if has_bilateral(data):
         run_task(data, ELIMINATE)

@@ -70,24 +70,30 @@ class StepContext:
 
     def write_step(self, buffer: Array, places: Indices, numbers: Array, out: Array) -> None:
         """Write numbers of the step in `buffer` at `places`, (m,), and its residuals."""
+        self._place_by_pinocchio(buffer)
         judge_steps(
             buffer[None], *self._judge.arrays, len(buffer), places, numbers[None], out[None]
         )
 
     def group_values(self, buffer: Array, groups: ContactGroups) -> Array:
         """Return the rows of `group_values` of the step in `buffer`."""
-        if self._terms is not None:
-            self._terms.update_configuration(StepData(self.sizes, buffer).q_start)
+        self._place_by_pinocchio(buffer)
         members = groups.of_contact, groups.of_solid, groups.body, groups.origin
         return np.asarray(group_values(buffer, *self._judge.arrays, *members))
 
+    def _place_by_pinocchio(self, buffer: Array) -> None:
+        """Fill placements and M at the start where the kernels do not know the joints."""
+        if self._terms is not None:
+            self._terms.update_configuration(StepData(self.sizes, buffer).q_start)
+
     def problem(self, buffer: Array) -> ContactProblem:
         """Return a ContactProblem for the step in `buffer`."""
+        self._place_by_pinocchio(buffer)
         work, data = self._judge, self._judge.data
         work.numbers[0, : self.sizes.length] = buffer
         nc, n = rebuild_problem(*work.arrays)
         rows, ns = work.row_of[:n].copy(), n - 3 * nc
-        M = np.tril(data.inertia)
+        M = np.tril(work.inertia)
         if work.sizes.deep:
             M = np.zeros((work.sizes.nv, work.sizes.nv))
             fill_inertia(*work.arrays, M)
@@ -102,7 +108,7 @@ class StepContext:
             start_velocity=work.row_start[:n].copy(),
             time_step=float(data.time_step[0]),
             inertia=M + np.tril(M, -1).T,
-            jacobian=data.jacobian_transposed.T[rows],
+            jacobian=work.jacobian_transposed.T[rows],
             velocity=data.v_start.copy(),
             free_motion=data.v_free.copy(),
             inverse_weight=work.row_weight[:n].copy(),

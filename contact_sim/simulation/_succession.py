@@ -35,8 +35,6 @@ AXES: dict[str, tuple[str, ...]] = {
         ('v', 'v_start', 'tau', 'nonlinear_effects', 'transport', 'v_free', 'v_next',
          'acceleration'), ('v',),
     ),
-    'inertia': ('v', 'v'),
-    'jacobian_transposed': ('v', 'row'),
     **dict.fromkeys(('impulse', 'u_start', 'u_free', 'u_next', 'bias'), ('row',)),
     **dict.fromkeys(('command', 'effort', 'lagged_effort'), ('joint',)),
     **dict.fromkeys(

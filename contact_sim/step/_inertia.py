@@ -37,7 +37,7 @@ rows of the problem."""
 @kernel
 def is_deep(data):
     """Return whether the mass matrix is never formed."""
-    return vector(data, f.ADDED_INERTIA).shape[0] > 0
+    return vector(data, f.MASS_DIAGONAL).shape[0] > 0
 
 
 @kernel
@@ -132,6 +132,11 @@ def begin_inertia(data):
         v_free[k] = tau[k] - nle[k] - (damping[k] + share * M[k, k]) * v[k]
     if integers(data, f.SPRING_V).shape[0] > 0:
         apply_springs(data)
+    added, armature, inertia = (
+        vector(data, f.ADDED_INERTIA), vector(data, f.ARMATURE), matrix(data, f.INERTIA),
+    )  # fmt: skip
+    for k in range(v.shape[0]):
+        added[k] = armature[k] + (inertia[k, k] - M[k, k])
     factorise(factor, tree)
 
 
@@ -190,8 +195,25 @@ def articulate_bodies(data):
 
 
 @kernel
+def rebuild_inertia(data):
+    """Fill the M̂ of the step data where the bodies are placed at its start."""
+    if is_deep(data):
+        return
+    M, inertia, dof_parent = (
+        matrix(data, f.MASS_MATRIX), matrix(data, f.INERTIA), integers(data, f.DOF_PARENT),
+    )  # fmt: skip
+    added, armature = vector(data, f.ADDED_INERTIA), vector(data, f.ARMATURE)
+    for k in range(added.shape[0]):
+        j = k
+        while j >= 0:
+            inertia[k, j] = M[k, j]
+            j = dof_parent[j]
+        inertia[k, k] += added[k] - armature[k]
+
+
+@kernel
 def factor_inertia(data):
-    """Fill the factor of the M̂ of the step data."""
+    """Fill the factor of M̂."""
     if is_deep(data):
         fill_deep_factor(data, IMPLICIT)
     else:

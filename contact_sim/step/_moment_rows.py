@@ -41,7 +41,7 @@ from contact_sim.step._contact_rows import first_moment
 
 ADDRESS, TASK = range(2)
 """Places of the field `moments`."""
-CARRY, FILL, START, SOFTEN, SETTLE, DESCRIBE = range(6)
+CARRY, FILL, START, SOFTEN, SETTLE, DESCRIBE, REBUILD = range(7)
 """Tasks of `moment_task`, which says what each does."""
 FROZEN_ROLLING = 4
 """Option of a law: the axes of rolling friction stay those of the motion before the step."""
@@ -127,6 +127,8 @@ def moment_task(numbers: Any, indices: Any, layout: Any) -> None:
         settle_moments(data)
     elif task == DESCRIBE:
         describe_moments(data)
+    elif task == REBUILD:
+        rebuild_moment_rows(data)
 
 
 @kernel
@@ -149,6 +151,23 @@ def fill_moment_rows(data):
             w = vec(columns[k], 3)
             jacobian[k, r] = dot(n, w)
             jacobian[k, r + 1], jacobian[k, r + 2] = dot(t1, w), dot(t2, w)
+            k = dof_parent[k]
+
+
+@kernel
+def rebuild_moment_rows(data):
+    """Fill J of the moments of a step with the axes that it ended with."""
+    columns, dof_parent = matrix(data, f.COLUMNS), integers(data, f.DOF_PARENT)
+    frame, jacobian = frames(data, f.FRAME_START), matrix(data, f.JACOBIAN_TRANSPOSED)
+    leaf_dof, axis = integers(data, f.LEAF_DOF), matrix(data, f.ROLL_AXIS)
+    for i in range(leaf_dof.shape[0]):
+        r, k = moment_row(data, i), leaf_dof[i]
+        first, n = vec(axis[i], 0), vec(frame[i, 2], 0)
+        second = cross(n, first)
+        while k >= 0:
+            w = vec(columns[k], 3)
+            jacobian[k, r] = dot(n, w)
+            jacobian[k, r + 1], jacobian[k, r + 2] = dot(first, w), dot(second, w)
             k = dof_parent[k]
 
 

@@ -428,8 +428,8 @@ class ProblemArrays(Workspace):
         ):  # fmt: skip
             getattr(self, name)[:] = value
         self.data.time_step[0] = problem.time_step
-        self.data.inertia[:] = problem.inertia
-        self.data.jacobian_transposed[:] = problem.jacobian.T
+        self.inertia[:] = problem.inertia
+        self.jacobian_transposed[:] = problem.jacobian.T
 
 
 # --- The answer. Non-convergence is a status; bad input is an exception.

@@ -153,7 +153,7 @@ def begin_system(data, A, y):
     first = task[FIRST]
     for k in range(A.shape[0]):
         y[k] = 0.0
-    if vector(data, f.ADDED_INERTIA).shape[0] > 0:
+    if vector(data, f.MASS_DIAGONAL).shape[0] > 0:  # a deep tree
         form_matrix(data, A)
     else:
         copy_matrix(data, A)

@@ -339,7 +339,7 @@ class Workspace:
         # dry friction: one row per dof with friction, λ ∈ [−h τ, h τ]
         dry, first = np.flatnonzero(robot.joint_friction), 3 * self.sizes.nc
         first_limit = self.sizes.ns - self.sizes.n_limits
-        rows = self.data.jacobian_transposed[:, first:]
+        rows = self.jacobian_transposed[:, first:]
         self.interval_dof[: len(dry)] = dry
         self.interval_upper[: len(dry)] = robot.joint_friction[dry]
         self.interval_lower[:] = -self.interval_upper
@@ -386,7 +386,7 @@ class Workspace:
         self.contact_island[: self.sizes.n_ground] = islands[self.leaf_dof]
         self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
         # reference diagonals of G in the neutral pose, as MuJoCo approximates them
-        of_intervals = self.data.jacobian_transposed[:, 3 * self.sizes.nc :]
+        of_intervals = self.jacobian_transposed[:, 3 * self.sizes.nc :]
         of_joints, intervals = reference_inverse_weights(self.model, of_intervals)
         slots = 3 * self.sizes.n_ground
         self.inverse_weight[:slots] = np.repeat(of_joints[spheres.joint], 3 * features)

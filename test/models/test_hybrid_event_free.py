@@ -158,10 +158,11 @@ def test_dry_friction_takes_what_a_motor_changes_at_rest():
     effort, start = settled(sim, 3.0)(sim), sim.q.copy()
     more, exact = np.zeros(12), 0
     more[3] = 0.02
-    # dry friction of 12 joints, then 12 limits of joints; few steps choose redundant forces anew
-    for _ in range(10):
+    # dry friction of 12 joints, then 12 limits of joints; few steps choose redundant forces anew,
+    # and which ones, rounding decides
+    for _ in range(30):
         before = sim.step(effort).record.impulse[-24:-12] / sim.time_step
         after = sim.step(effort + more).record.impulse[-24:-12] / sim.time_step
         exact += (after - before) == pytest.approx(-more, abs=1e-9)
-    assert exact >= 8
+    assert exact >= 25
     assert sim.q == pytest.approx(start, abs=1e-12)

@@ -204,3 +204,6 @@ def test_the_delassus_matrix_of_a_fallen_robot_is_that_of_its_jacobian(pairs):
     expected = problem.jacobian @ np.linalg.solve(problem.inertia, problem.jacobian.T)
     scale = np.abs(expected).max()
     assert np.abs(problem.delassus - expected).max() < 1e-10 * scale
+    weights = sim._workspace.inverse_weight[report.active_rows]
+    assert problem.inverse_weight == pytest.approx(weights, rel=1e-15)
+    assert (weights > 0.0).all()

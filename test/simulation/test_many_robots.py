@@ -45,6 +45,11 @@ def held(robot, n=1):
     return JointCommand(np.tile(pose, n), zeros, zeros, np.tile(kp, n), np.tile(kd, n))
 
 
+def test_a_report_grows_with_the_number_of_robots(go1, herd):
+    one, many = Simulator(go1).step(np.zeros(12)), Simulator(herd).step(np.zeros(12 * 64))
+    assert many.record.buffer.nbytes <= 64 * one.record.buffer.nbytes
+
+
 @pytest.mark.parametrize('integrator', ['semi_implicit', 'momentum'])
 @pytest.mark.parametrize('model', ['ncp', 'todorov'])
 def test_64_robots_move_as_one(model, integrator, go1, herd):

@@ -197,7 +197,7 @@ def test_jacobian_is_that_of_the_simulation(name):
     rows = 3 * len(robot.contact_points)
     # the simulation takes the point halfway to the ground: the gap times an angular velocity
     allowed = 1e-12 + np.abs(record.gap_start[:4]).max()
-    assert np.abs(record.jacobian_transposed.T[:rows] - J).max() <= allowed
+    assert np.abs(sim._workspace.jacobian_transposed.T[:rows] - J).max() <= allowed
 
 
 def test_rows_and_directions_follow_the_order_given():

@@ -172,7 +172,7 @@ class EventDriven:
         sequential = settings.multiple_impacts == SEQUENTIAL
         self._law = IMPACT_LAWS.index(settings.impact), settings.energy_guard, sequential
         self._arc = arc = ArcArrays(workspace.sizes)
-        arc.jacobian_transposed[:] = workspace.data.jacobian_transposed  # rows of the intervals
+        arc.jacobian_transposed[:] = workspace.jacobian_transposed  # rows of the intervals
         arc.settings[:] = settings.stiction_speed, settings.stabilisation
         own = arc.numbers, arc.indices, arc.layout
         self._own, self._arrays = own, (*workspace.arrays, *own)
