@@ -246,7 +246,7 @@ class Sizes:
         joints = (self.n_joints,)
         return {
             'status': (1,), 'control': (1,), 'integrator': (1,), 'external_terms': (1,),
-            'counts': (4,), 'options': (1,), 'ground': (9,), 'wrench_body': (1,),
+            'counts': (5,), 'options': (1,), 'ground': (9,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'limb': (nv,), 'rooted': (1,), 'held': (nv,), 'floats': (nv,),
             'tree_begin': (nv,), 'tree_end': (nv,), 'tree_rooted': (nv,), 'tree_parent': (nv,),

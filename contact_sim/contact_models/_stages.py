@@ -140,8 +140,9 @@ READY, NOT_FINITE = 0, -1
 """Status of a world; k > 0: the command of actuated joint k − 1 is not finite."""
 DIRECT, JOINT_PD = 0, 1  # controllers: efforts as commanded, or PD around joint targets
 HAS_MEMORY = 1  # an option of a law, beside NO_RESTITUTION
-CONTACTS, ROWS, ISLAND, TRIED = range(4)
-"""Places of the numbers of the problem at hand in the field `counts`, and of the next number."""
+CONTACTS, ROWS, ISLAND, TRIED, UNDAMPED_KNOWN = range(5)
+"""Places of the numbers of the problem at hand in the field `counts`, of the next number, and of
+whether the factor of M is known, see _soft_contact.py."""
 MOVING, AT_REST, ALL_HOLD, SOME_HOLD = range(4)
 """What the impulses of the last step do, see _kept_impulses.py: not known, or the robot moves; it
 rests; v⁺ and u⁺ are those under them, and they hold on all islands so far; or not on all."""

@@ -39,6 +39,7 @@ from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models._base import TimeSteppingModel
 from contact_sim.contact_models._soft_contact import (
     begin_delassus,
+    forget_undamping,
     has_short_tree,
     solve_soft_contact,
 )
@@ -53,15 +54,10 @@ from contact_sim.solvers._cone_problem import Rows, friction_sweep
 from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import EXACT as EXACT_SEARCH
 from contact_sim.solvers._soft_newton import linear_law
-from contact_sim.step._bilateral_rows import CONSTRAIN_UNDAMPED, has_bilateral, run_task
 from contact_sim.step._contact_rows import (
-    contact_branches,
     first_moment,
-    interval_branches,
-    row_velocities,
     unbiased_rows_of,
 )
-from contact_sim.step._inertia import UNDAMPED, factor_undamped_inertia, solve_inertia
 from contact_sim.step._moment_rows import note_softness
 
 (
@@ -139,18 +135,6 @@ class TodorovParameters(Parameters):
     )
 
 
-# --- Contacts that see explicit joint damping, as in MuJoCo (theory 2.4).
-#
-#     λ = law(J M⁻¹ Jᵀ, J v_e),   v_e = v + h M⁻¹ (τ − nle − D v) + h (ω × v_lin)
-#     v⁺ = v_f + M̂⁻¹ Jᵀ λ,        M̂ = M + h D
-#
-# The contacts see the damping of the start of the step, the motion is damped implicitly: the
-# contacts are solved for a velocity other than v⁺. With v_f of M̂ it is
-# v_e = v_f + h M⁻¹ D (v_f − v), for D ω × v_lin = 0: no free flyer is damped.
-
-UNDAMPED_CHANGE = 7  # place of J (v_e − v_f) among the vectors of the law
-
-
 @kernel
 def sees_explicit_damping(data):
     """Return whether a dof is damped, under MuJoCo's form; that of 2014 has it in M̂."""
@@ -158,38 +142,11 @@ def sees_explicit_damping(data):
 
 
 @kernel
-def undamp_contacts(data):
-    """Fill the factor of M and J (v_e − v_f), once in a step."""
-    if not sees_explicit_damping(data):
-        return
-    damping, h = vector(data, f.DAMPING), vector(data, f.TIME_STEP)[0]
-    v, v_free, change = vector(data, f.V_START), vector(data, f.V_FREE), vector(data, f.UNDAMPING)
-    # M = M̂ − h D; v_e − v_f = M⁻¹ h D (v_f − v)
-    for k in range(damping.shape[0]):
-        change[k] = h * damping[k] * (v_free[k] - v[k])
-    factor_undamped_inertia(data)
-    solve_inertia(data, UNDAMPED, change)
-    if has_bilateral(data):
-        run_task(data, CONSTRAIN_UNDAMPED)
-    # J (v_e − v_f) of the rows
-    row_velocities(
-        matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data), interval_branches(data),
-        integers(data, f.DOF_PARENT), change, matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE],
-    )  # fmt: skip
-
-
-@kernel
 def next_todorov(data):
     """Gather the next contact problem, with J M⁻¹ Jᵀ and J v_e where damping is explicit."""
-    n, undamped = next_island_rows(data), sees_explicit_damping(data)
-    if n == 0:
-        return n
-    if undamped:  # u_f of the problem becomes J v_e
-        row_of, row_free = integers(data, f.ROW_OF), vector(data, f.ROW_FREE)
-        change = matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE]
-        for a in range(n):
-            row_free[a] += change[row_of[a]]
-    begin_delassus(data, n, undamped, defers_delassus(data))
+    n = next_island_rows(data)
+    if n > 0:
+        begin_delassus(data, n, sees_explicit_damping(data), defers_delassus(data))
     return n
 
 
@@ -361,7 +318,7 @@ class Todorov(TimeSteppingModel):
     name: ClassVar[str] = 'todorov'
     parameter_class: ClassVar[type[Parameters]] = TodorovParameters
     compiled: CompiledLaw = compiled_law(
-        solve_todorov, next_problem=next_todorov, before_solving=undamp_contacts
+        solve_todorov, next_problem=next_todorov, before_solving=forget_undamping
     )
 
     def __init__(self, **parameters: float | str | bool) -> None:

@@ -23,6 +23,7 @@ from contact_sim.arrays._views import arrays_of, vector
 from contact_sim.collision._contact_slots import NO_FEATURE, pair_of
 from contact_sim.contact_models import _sap as sap
 from contact_sim.contact_models._base import begin, refresh
+from contact_sim.contact_models._soft_contact import undamp_contacts
 from contact_sim.contact_models._stages import (
     JOINT_PD,
     READY,
@@ -30,7 +31,7 @@ from contact_sim.contact_models._stages import (
     gather_problem,
     integrate,
 )
-from contact_sim.contact_models._todorov import sees_explicit_damping, undamp_contacts
+from contact_sim.contact_models._todorov import sees_explicit_damping
 from contact_sim.errors import InvalidInput
 from contact_sim.solvers._jit import entry
 from contact_sim.step._contact_rows import unbiased_rows_of

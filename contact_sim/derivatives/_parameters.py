@@ -27,6 +27,7 @@ from contact_sim.contact_models._compliant import (
     SMALL_MOTIONS,
 )
 from contact_sim.contact_models._sap import fill_rules
+from contact_sim.contact_models._soft_contact import undamp_contacts
 from contact_sim.contact_models._stages import fill_delassus, gather_problem
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._compiled import map_result
@@ -55,7 +56,7 @@ def fill_law_impulses(numbers, indices, layout, kind, undamped, velocity, out):
     data = arrays_of(numbers, indices, layout, 0)
     n, law, h = gather_problem(data), vector(data, f.LAW), vector(data, f.TIME_STEP)[0]
     if undamped:
-        todorov.undamp_contacts(data)
+        undamp_contacts(data)
         fill_delassus(data, n, True)
     rows, u = unbiased_rows_of(data), velocity[:n]
     if kind == 3:

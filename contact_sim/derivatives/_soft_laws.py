@@ -23,7 +23,11 @@ from contact_sim.contact_models._compliant import (
     fill_damped_diagonal,
 )
 from contact_sim.contact_models._compliant import NORMAL_LAW as LAW_OF_NORMAL
-from contact_sim.contact_models._soft_contact import begin_delassus, has_short_tree
+from contact_sim.contact_models._soft_contact import (
+    begin_delassus,
+    has_short_tree,
+    undamp_contacts,
+)
 from contact_sim.contact_models._stages import fill_delassus, gather_active
 from contact_sim.derivatives import _fields as d
 from contact_sim.derivatives._inverse_dynamics import fill_motion
@@ -88,6 +92,8 @@ def choose_todorov_modes(data, linear):
     """Fill modes, and note whether contacts see the joint damping of the start."""
     undamped = todorov.sees_explicit_damping(data)
     integers(linear, d.D_COUNTS)[d.UNDAMPED] = 1 if undamped else 0
+    if undamped:
+        undamp_contacts(data)
     choose_soft_modes(data, linear)
 
 

@@ -23,7 +23,7 @@ from contact_sim.solvers._delassus import EVERYWHERE
 from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import NewtonWork
 from contact_sim.solvers._springs import SpringWork
-from contact_sim.step._tree_newton import tree_solver
+from contact_sim.step._tree_newton import WITH_DAMPING, tree_solver
 
 ALL_ISLANDS = -1
 """Stands for the rows of all islands."""
@@ -530,17 +530,17 @@ def cone_work_of(data):
 
 
 @kernel
-def newton_work_of(data, undamped):
+def newton_work_of(data, which):
     """Return the scratch of solvers/_soft_newton.py, in the same arrays.
 
-    `undamped`: G is J M⁻¹ Jᵀ.
+    `which`: the matrix of steps along the tree, see step/_tree_newton.py.
     """
     n, law = integers(data, f.COUNTS)[1], matrix(data, f.LAW_VECTORS)
     work = matrix(data, f.CONE_WORK)
     return NewtonWork(
         work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7], law[2],
         square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE_ROW), law[3], law[4], law[5],
-        front(data, f.NEWTON_MATRIX, n, 3), tree_solver(data, undamped, (2, 3, 4, 5)),
+        front(data, f.NEWTON_MATRIX, n, 3), tree_solver(data, which, (2, 3, 4, 5)),
     )  # fmt: skip
 
 
@@ -552,5 +552,5 @@ def spring_work_of(data):
         work[0], work[1], work[2], work[3], work[4], work[5], work[6],
         front(data, f.LAW_VECTORS, n, 3), square(data, f.NEWTON_MATRIX, n),
         integers(data, f.MODE_ROW), work[7], front(data, f.NEWTON_MATRIX, n, 3),
-        tree_solver(data, False, (4, 6, 5, 2)),
+        tree_solver(data, WITH_DAMPING, (4, 6, 5, 2)),
     )  # fmt: skip

@@ -29,9 +29,12 @@ from contact_sim.solvers._delassus import TRUNK_DOFS, factorise, limbs_of, solve
 from contact_sim.solvers._jit import kernel, on_demand
 from contact_sim.solvers._soft_newton import TreeSolver
 
-FIRST, DOFS, UNDAMPED, DEFECT, CHANGE, PRODUCT, VELOCITY = range(7)
-"""Places in the field `tree_task`: first dof and dofs of the tree, whether A is M or M̂, and
+FIRST, DOFS, MATRIX, DEFECT, CHANGE, PRODUCT, VELOCITY = range(7)
+"""Places in the field `tree_task`: first dof and dofs of the tree, which matrix A is, and
 the vectors of `cone_work` with d, Δx, G Δx and y."""
+WITH_DAMPING, WITHOUT_DAMPING, UNDAMPED_FROM_FREE = range(3)
+"""A is M̂; it is M; it is M, and velocities count from v_f, not from v_f + h M⁻¹ D (v_f − v): then
+h D (v_f − v) is added to Jᵀ d, and M alone is not factorised."""
 
 
 def tree_numbers(parent: Indices) -> Indices:
@@ -57,14 +60,14 @@ def tree_numbers(parent: Indices) -> Indices:
 
 
 @kernel
-def tree_solver(data, undamped, vectors):
+def tree_solver(data, which, vectors):
     """Return the `TreeSolver` of the active rows, without dofs where it cannot be used.
 
-    `vectors`: numbers of the vectors of `cone_work` with d, Δx, G Δx and y.
+    `which`: the matrix A; `vectors`: numbers of the vectors of `cone_work` with d, Δx, G Δx and y.
     """
     task = integers(data, f.TREE_TASK)
     task[FIRST], task[DOFS] = tree_of_rows(data)
-    task[UNDAMPED] = undamped
+    task[MATRIX] = which
     task[DEFECT], task[CHANGE], task[PRODUCT], task[VELOCITY] = vectors
     return TreeSolver(task[DOFS], address_of_solver(), data)
 
@@ -148,7 +151,7 @@ def tree_parents(data):
 
 @kernel
 def begin_system(data, A, y):
-    """Fill A in the entries of the tree, and y = 0."""
+    """Fill A in the entries of the tree, and y with what is added to Jᵀ d."""
     task = integers(data, f.TREE_TASK)
     first = task[FIRST]
     for k in range(A.shape[0]):
@@ -157,10 +160,15 @@ def begin_system(data, A, y):
         form_matrix(data, A)
     else:
         copy_matrix(data, A)
-    if task[UNDAMPED] != 0:
-        damping, h = vector(data, f.DAMPING), vector(data, f.TIME_STEP)[0]
+    if task[MATRIX] == WITH_DAMPING:
+        return
+    damping, h = vector(data, f.DAMPING), vector(data, f.TIME_STEP)[0]
+    for k in range(A.shape[0]):
+        A[k, k] -= h * damping[first + k]
+    if task[MATRIX] == UNDAMPED_FROM_FREE:
+        v, v_free = vector(data, f.V_START), vector(data, f.V_FREE)
         for k in range(A.shape[0]):
-            A[k, k] -= h * damping[first + k]
+            y[k] = h * damping[first + k] * (v_free[first + k] - v[first + k])
 
 
 @kernel
