@@ -64,8 +64,8 @@ def refused(name: str, value: object, reason: str) -> InvalidInput:
 
 def real_array(name: str, value: object) -> Array:
     """Return an array of floats, the same object if `value` is one already."""
-    # not `is`: arrays that numba returns have an equal type of their own
-    if type(value) is np.ndarray and value.dtype == FLOAT64:
+    # arrays that numba returns have an equal type of their own
+    if type(value) is np.ndarray and (value.dtype is FLOAT64 or value.dtype == FLOAT64):
         return value
     try:
         if hasattr(value, '__len__') and len(value) > LARGEST_ARRAY:

@@ -161,11 +161,11 @@ class Simulator:
         self._data.gravity[:] = gravity_vector(gravity)
         self.friction = friction  # type: ignore[assignment]
         self.restitution = restitution  # type: ignore[assignment]
-        self._started = False
+        self._started, self._pushed, self._efforts = False, False, work.command.shape
         self._linearisation: Linearisation | None = None
         self._model: ContactModel = as_contact_model(contact_model)
         self.contact_model = contact_model  # type: ignore[assignment]
-        self._context, self._command, self._pushed = StepContext(work), work.command, False
+        self._context, self._command = StepContext(work), work.command
         self._failure: str | None = None
         self._observers: tuple[StepObserver, ...] = ()
         self._shadows = Shadows(work, self._context, ())
@@ -225,7 +225,7 @@ class Simulator:
             command = real_array('effort', effort)
         except InvalidInput as error:
             raise InvalidInput(f'{error}; {effort_form(self.robot)}') from error
-        if command.shape != self._command.shape:
+        if command.shape != self._efforts:
             raise InvalidInput(f'effort: shape {command.shape}; {effort_form(self.robot)}')
         self._command[...] = command  # the step itself refuses efforts that are not finite
         if external_wrenches is not None:
@@ -263,7 +263,7 @@ class Simulator:
             InvalidInput: also for a simulation, or a step, that has no derivatives.
         """
         command = real_array('effort', effort)
-        if command.shape != self._command.shape:
+        if command.shape != self._efforts:
             raise InvalidInput(f'effort: shape {command.shape}; {effort_form(self.robot)}')
         arrays = self._linearisation
         if arrays is None or not arrays.fits(self._workspace, self._model):
