@@ -153,35 +153,36 @@ def solve_held_rows(rows, u_free, feet, impulse, scratch, constrained):
     for k in range(ns):
         row[m + k], target[m + k] = 3 * nc + k, g[3 * nc + k]
     # A x + target = 0 in these rows; interval rows, with bounds, stand behind them
-    A = G
-    if m + ns < n:
-        A = np.empty((m + ns, m + ns))
-        for a in range(m + ns):
-            for b in range(m + ns):
-                A[a, b] = G[row[a], row[b]]
+    F = np.empty((m + ns, m + ns))
+    for a in range(m + ns):
+        for b in range(a, m + ns):
+            F[a, b] = G[row[a], row[b]]
     sets = rows.lower, rows.upper, impulse[3 * nc :]
     # with the feet's rows f in front of the interval rows k, and the impulses of these λ,
     #     S = A_kk − A_kf A_ff⁺ A_fk,   w_k = S λ + target_k − A_kf A_ff⁺ target_f
     x, right, code, iterations = vectors[HELD + 1][:m], vectors[HELD + 2][: m + ns], CONVERGED, 0
     size = CONSISTENCY_TOLERANCE * largest_size(target, m + ns)
-    F = A.copy()
     for a in range(m + ns):
         right[a] = -target[a]
     eliminate_symmetric(F, right, m, m + ns)
-    regular = are_independent(A, F, m)
+    regular = are_independent(G, row, F, m)
     if regular:
         for k in range(ns):
             target[m + k] = -right[m + k]
-        code, iterations = solve_intervals(A, F, m, target, size, sets, scratch)
+        code, iterations = solve_intervals(G, F, m, target, size, sets, scratch)
         # back substitution: D Lᵀ x = right, where the interval rows are known
         for k in range(ns):
             right[m + k] = sets[2][k]
         for a in range(m - 1, -1, -1):
+            total = right[a]
             for b in range(a + 1, m + ns):
-                right[a] -= F[a, b] * right[b]
-            right[a] *= F[a, a]
-            x[a] = right[a]
+                total -= F[a, b] * right[b]
+            x[a] = right[a] = total * F[a, a]
     else:
+        A = np.empty((m + ns, m + ns))
+        for a in range(m + ns):
+            for b in range(m + ns):
+                A[a, b] = G[row[a], row[b]]
         code, iterations = share_least_norm(A, target, x, size, (sets, scratch, constrained), F)
     for a in range(m):
         impulse[row[a]] = x[a]
@@ -189,11 +190,11 @@ def solve_held_rows(rows, u_free, feet, impulse, scratch, constrained):
 
 
 @kernel
-def are_independent(A, F, m):
-    """Return whether the first m rows of A are far from dependent; F has 1/D on its diagonal."""
+def are_independent(G, row, F, m):
+    """Return whether the first m of the rows are far from dependent; F has 1/D on its diagonal."""
     independent = True
     for a in range(m):
-        independent &= 1.0 > INDEPENDENT * A[a, a] * F[a, a] > 0.0
+        independent &= 1.0 > INDEPENDENT * G[row[a], row[a]] * F[a, a] > 0.0
     return independent
 
 
@@ -252,18 +253,19 @@ def reaches(A, target, x):
 
 
 @kernel
-def solve_intervals(A, F, m, target, size, sets, scratch):
+def solve_intervals(G, F, m, target, size, sets, scratch):
     """Solve the interval rows while the feet hold; return (status code, iterations).
 
-    S is the upper triangle behind the first m rows of F, w_k without λ the numbers behind those of
-    `target`; `sets` are lower, upper and λ, in and out. A row that the feet lock, S_kk = 0, takes
-    no part: its velocity is given, zero if below `size`.
+    They are the last rows of G. S is the upper triangle behind the first m rows of F, w_k without
+    λ the numbers behind those of `target`; `sets` are lower, upper and λ, in and out. A row that
+    the feet lock, S_kk = 0, takes no part: its velocity is given, zero if below `size`.
     """
     (lower, upper, impulse), ns = sets, sets[0].shape[0]
+    first = G.shape[0] - ns
     movable, n, code = np.empty(ns, np.int64), 0, CONVERGED
     # rows that can move; a locked one has no force, or that of the bound against its velocity
     for k in range(ns):
-        if F[m + k, m + k] > LOCKED * A[m + k, m + k]:
+        if F[m + k, m + k] > LOCKED * G[first + k, first + k]:
             movable[n] = k
             n += 1
             continue
