@@ -140,35 +140,33 @@ def moment_row(data, i):
 @kernel
 def fill_moment_rows(data):
     """Fill J of the moments, the angular velocity of the body about n, t1 and t2."""
-    columns, dof_parent = matrix(data, f.COLUMNS), integers(data, f.DOF_PARENT)
-    frame, jacobian = frames(data, f.FRAME_START), matrix(data, f.JACOBIAN_TRANSPOSED)
-    leaf_dof, axis = integers(data, f.LEAF_DOF), matrix(data, f.ROLL_AXIS)
-    for i in range(leaf_dof.shape[0]):
-        r, k = moment_row(data, i), leaf_dof[i]
-        t1, t2, n = vec(frame[i, 0], 0), vec(frame[i, 1], 0), vec(frame[i, 2], 0)
+    frame, axis = frames(data, f.FRAME_START), matrix(data, f.ROLL_AXIS)
+    for i in range(axis.shape[0]):
+        t1 = vec(frame[i, 0], 0)
         put(axis[i], 0, t1)
-        while k >= 0:
-            w = vec(columns[k], 3)
-            jacobian[k, r] = dot(n, w)
-            jacobian[k, r + 1], jacobian[k, r + 2] = dot(t1, w), dot(t2, w)
-            k = dof_parent[k]
+        fill_moment_jacobian(data, i, t1, vec(frame[i, 1], 0))
 
 
 @kernel
 def rebuild_moment_rows(data):
-    """Fill J of the moments of a step with the axes that it ended with."""
+    """Fill J of the moments of a step about the axes that it ended with."""
+    frame, axis = frames(data, f.FRAME_START), matrix(data, f.ROLL_AXIS)
+    for i in range(axis.shape[0]):
+        first = vec(axis[i], 0)
+        fill_moment_jacobian(data, i, first, cross(vec(frame[i, 2], 0), first))
+
+
+@kernel
+def fill_moment_jacobian(data, i, first, second):
+    """Fill the rows of contact i about n and two axes across it."""
     columns, dof_parent = matrix(data, f.COLUMNS), integers(data, f.DOF_PARENT)
-    frame, jacobian = frames(data, f.FRAME_START), matrix(data, f.JACOBIAN_TRANSPOSED)
-    leaf_dof, axis = integers(data, f.LEAF_DOF), matrix(data, f.ROLL_AXIS)
-    for i in range(leaf_dof.shape[0]):
-        r, k = moment_row(data, i), leaf_dof[i]
-        first, n = vec(axis[i], 0), vec(frame[i, 2], 0)
-        second = cross(n, first)
-        while k >= 0:
-            w = vec(columns[k], 3)
-            jacobian[k, r] = dot(n, w)
-            jacobian[k, r + 1], jacobian[k, r + 2] = dot(first, w), dot(second, w)
-            k = dof_parent[k]
+    jacobian, n = matrix(data, f.JACOBIAN_TRANSPOSED), vec(frames(data, f.FRAME_START)[i, 2], 0)
+    r, k = moment_row(data, i), integers(data, f.LEAF_DOF)[i]
+    while k >= 0:
+        w = vec(columns[k], 3)
+        jacobian[k, r] = dot(n, w)
+        jacobian[k, r + 1], jacobian[k, r + 2] = dot(first, w), dot(second, w)
+        k = dof_parent[k]
 
 
 @kernel
