@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from step_differences import compare, outcome, subtract
 
@@ -54,6 +55,20 @@ def test_the_derivative_to_the_time_step_contains_the_springs(law: str) -> None:
     base = outcome(sim, sim.snapshot(), EFFORT, {})['configuration']
     found = subtract(sim.robot.pinocchio_model, base, *ends)['velocity'] / (2.0 * size)
     assert np.abs(own.velocity[:, 0] - found).max() < 1e-6 * np.abs(found).max()
+
+
+@pytest.mark.parametrize('law', LAWS)
+def test_the_matrix_of_a_step_contains_damping_and_springs(law: str) -> None:
+    """M̂ = M + h D + h² K, of derivatives and of a report that fills it again."""
+    sim, h = on_springs(law), 2e-3
+    model, calves = sim.robot.pinocchio_model, [8, 11, 14, 17]
+    M = np.triu(pin.crba(model, model.createData(), sim.q))
+    expected = M + np.triu(M, 1).T + h * np.diag(model.damping)
+    if law != 'todorov':  # as MuJoCo it takes springs at the start of the step
+        expected[calves, calves] += h * h * 300.0
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(sim.derivatives(EFFORT).inertia, expected, atol=1e-14 * size)
+    np.testing.assert_allclose(sim.step(EFFORT).problem.inertia, expected, atol=1e-14 * size)
 
 
 def test_springs_under_the_form_of_2014_are_refused() -> None:
