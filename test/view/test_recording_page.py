@@ -61,6 +61,13 @@ def until(true, seconds=90.0):
         time.sleep(0.01)
 
 
+def until_read(playback):
+    """Wait until both runs have been read to their ends."""
+    readers = [reader for reader in (playback.reader, playback.other) if reader is not None]
+    until(lambda: all(reader.survey or reader.failure for reader in readers))
+    assert [reader.failure for reader in readers] == [''] * len(readers)
+
+
 def shown_is(frame, report):
     """Check that a page shows exactly this step."""
     shown = frame.recorded.report
@@ -78,7 +85,7 @@ def drawn_at(server, name='scene'):
 
 def test_the_page_shows_the_recorded_steps_in_any_order(run, opened):
     page, playback, server = opened
-    until(lambda: playback.reach == STEPS)
+    until_read(playback)
     for k in (137, 3, STEPS, 250, 251, 0, 180, 150, 1):
         page.panel.slider.value = k  # as the page does; then the callback of a browser
         page.panel._scrub(k)
@@ -91,7 +98,7 @@ def test_the_page_shows_the_recorded_steps_in_any_order(run, opened):
 
 def test_another_model_is_drawn_beside_the_run_or_in_it(run, opened):
     page, playback, server = opened
-    until(lambda: playback.reach == STEPS)
+    until_read(playback)
     playback.seek(60)  # on the ground since 0.02 m = g t²/2, t = 0.064 s: the soft one is lower
     playback.seek(120)
     frame = page.draw()
@@ -114,7 +121,7 @@ def test_another_model_is_drawn_beside_the_run_or_in_it(run, opened):
     page.draw()
     assert page.scenes.scenes() == [first]
     playback.show_model('ncp')
-    until(lambda: playback.reach == STEPS)
+    until_read(playback)
     playback.seek(240)
     frame = page.draw()  # the recorded model until step 250
     assert frame.other.report.q.tobytes() == frame.recorded.report.q.tobytes()
@@ -151,7 +158,7 @@ def test_single_steps_events_and_time(run, opened):
 
 def test_what_a_panel_says_of_a_step(run, opened):
     page, playback, _ = opened
-    until(lambda: playback.reader.survey and playback.reach == STEPS)
+    until_read(playback)
     playback.seek(180)
     page.draw()
     assert 'step 180 of 400' in page.panel._state.content
