@@ -246,8 +246,9 @@ def test_the_handle_draws_its_frame(live, opened, soon):
     frame, worker = client.value('frame'), opened[3]._panel._worker
     before = worker.finished
     client.set('handle to drag it with', True)
-    soon(lambda: worker.finished > before)  # or the handle comes after it was dragged
     start = sim.frame_placement(frame).translation.copy()
+    soon(lambda: worker.finished > before)  # or the handle comes after it was dragged
+    soon(lambda: np.abs(np.subtract(client.places['/handle'], start)).max() < 1e-3)
     client.drag('/handle', tuple((start + [0.0, 0.1, 0.0]).tolist()))
 
     def pushed():
