@@ -26,10 +26,11 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         'arc_q': (nq,), 'arc_v': (nv,), 'stage_q': (nq,), 'stage_v': (nv,),
         # axes of free flyers at the start of the step, column by column
         'start_axes': (sizes.n_flyers, 9),
-        # contact points there, Jᵀ at the contact points, u = J v, J̇ v and M⁻¹ (τ − nle − D v)
+        # contact points there, Jᵀ at the contact points, u = J v, J̇ v, nle,
+        # τ − nle − D v − K (q − q₀), and v̇
         'position': (nc, 3), 'frame': (nc, 3, 3), 'gap': (nc,), 'feature': (nc,),
         'no_gap': (nc,), 'jacobian_transposed': (nv, rows), 'u': (rows,), 'drift': (rows,),
-        'nonlinear_effects': (nv,), 'free_acceleration': (nv,), 'acceleration': (nv,),
+        'nonlinear_effects': (nv,), 'free_force': (nv,), 'acceleration': (nv,),
         # stages: displacement since the start of the arc, velocity in its axes, and their rates
         'displacement': (nv,), 'fixed_axes_v': (nv,), 'rates': (STAGES, nv),
         'velocity_rates': (STAGES, nv), 'forces': (STAGES, rows),
@@ -37,9 +38,9 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         'force': (rows,), 'reference': (rows,), 'mean_force': (rows,),
         # impulses of the step so far [N s], contact frames of the start of the step
         'impulse': (rows,),
-        # bilateral rows: forces without contacts, at the stage evaluated last and at all, their
+        # bilateral rows: Ḣ v + kd ḣ + kp h, forces at the stage evaluated last and at all, their
         # mean, impulses of the step so far, H of its start
-        'bilateral_free': (nb,), 'bilateral_force': (nb,), 'bilateral_forces': (STAGES, nb),
+        'bilateral_feedback': (nb,), 'bilateral_force': (nb,), 'bilateral_forces': (STAGES, nb),
         'bilateral_mean': (nb,), 'bilateral_impulse': (nb,), 'start_jacobian': (nb, nv),
         # 1 where a contact is held; direction of slip that friction opposes, and that at the start
         'closed': (nc,), 'direction': (nc, 2), 'heading': (nc, 2),

@@ -17,8 +17,11 @@ from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._arc_fields import STAGES
 from contact_sim.contact_models.hybrid._modes import AWAY, OPEN, SLIP, STICK, is_limit
 from contact_sim.contact_models.hybrid._motion import (
+    arc_branches,
+    evaluate_motion,
     evaluate_velocity,
     fill_arc_velocities,
+    fill_effects,
     fill_joint_limits,
     fill_position_errors,
     hold_modes,
@@ -62,7 +65,7 @@ CAPTURE_SPEED = 1e-4  # speed up to which it then is [m/s]
 @kernel
 def start_step(data, arc):
     """Load the state and the contact memory; return True if a contact collides."""
-    # placements and twists are those of the state
+    # placements, twists and nle are those of the state
     q, v = vector(arc, e.ARC_Q), vector(arc, e.ARC_V)
     assign(q, vector(data, f.Q))
     assign(v, vector(data, f.V))
@@ -72,6 +75,9 @@ def start_step(data, arc):
     nc = mode.shape[0]
     for i in range(nc):
         mode[i] = int(memory[i, 3])
+        if mode[i] == OPEN:  # as most are
+            put(reference, 3 * i, (0.0, 0.0, 0.0))
+            continue
         for a in range(3):
             reference[3 * i + a] = dot(vec(frame[i, a], 0), vec(memory[i], 0))
     # bounds, gaps and last forces of the interval rows; limits that pushed are closed
@@ -99,7 +105,8 @@ def start_step(data, arc):
     assign(vector(arc, e.STAGE_Q), q)
     # the instant at the start; driven speeds are imposed before contacts are sorted
     fill_position_errors(data, q)
-    evaluate_velocity(data, arc, v)
+    assign(vector(arc, e.NONLINEAR_EFFECTS), vector(data, f.NONLINEAR_EFFECTS))
+    evaluate_motion(data, arc, v, True)
     if impose_driven_speeds(data, arc):
         evaluate_velocity(data, arc, v)
     collides = find_closed(arc)
@@ -164,22 +171,21 @@ def fill_guards(data, arc):
     guard, slack, allowance = vector(arc, e.GUARD), vector(arc, e.SLACK), vector(arc, e.ALLOWANCE)
     gap, u, force = vector(arc, e.GAP), vector(arc, e.U), vector(arc, e.FORCE)
     level, rate = vector(arc, e.LEVEL), vector(arc, e.RATE)
-    rate[:] = np.nan
+    guard[:], slack[:], rate[:] = np.inf, 0.0, np.nan  # no guard unless one follows
     heading, friction = matrix(arc, e.HEADING), vector(data, f.FRICTION)
     # u̇ = J v̇ + J̇ v: the slope of guards that are speeds
     slope, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
     fill_arc_velocities(data, arc, vector(arc, e.ACCELERATION), slope)
     mode, stiction_speed = integers(arc, e.CONTACT_MODE), vector(arc, e.SETTINGS)[0]
-    nc, active, largest = mode.shape[0], vector(data, f.ACTIVE), LEAST_FORCE
-    for r in range(force.shape[0]):
-        largest = max(largest, abs(force[r]))
-    force_slack = FORCE_SLACK * largest
-    for i in range(nc):
+    nc, active, last = mode.shape[0], vector(data, f.ACTIVE), arc_branches(data, arc)[3]
+    for i in range(last, nc):
+        if mode[i] != OPEN:  # held, and the surface is no longer there
+            last = i + 1
+    force_slack = FORCE_SLACK * max(LEAST_FORCE, largest_force(force, nc, last))
+    for i in range(last):
         r = 3 * i
-        # no guard unless one follows
-        guard[nc + i], slack[nc + i] = np.inf, 0.0
         if active[i] == DEGENERATE:
-            guard[i], slack[i] = np.inf, CLOSING_DEPTH
+            slack[i] = CLOSING_DEPTH
             continue
         if mode[i] == OPEN:
             # open: the gap, or, at the surface, the speed of leaving it
@@ -218,6 +224,17 @@ def fill_guards(data, arc):
             guard[place], slack[place] = interval_mode[k] * u[r], stiction_speed
             rate[place] = interval_mode[k] * (slope[r] + drift[r])
     return fill_levels(arc)
+
+
+@kernel
+def largest_force(force, nc, last):
+    """Return the largest |f| of the `last` contacts in use and of all interval rows."""
+    largest = 0.0
+    for r in range(3 * last):
+        largest = max(largest, abs(force[r]))
+    for r in range(3 * nc, force.shape[0]):
+        largest = max(largest, abs(force[r]))
+    return largest
 
 
 @kernel
@@ -342,7 +359,8 @@ def finish_stage(data, arc, stage):
         place_bodies(data, q)
     fill_position_errors(data, q)
     fill_joint_limits(data, arc, q)
-    evaluate_velocity(data, arc, v)
+    fill_effects(data, arc, v)
+    evaluate_motion(data, arc, v, stage == STAGES)
     held = hold_modes(data, arc)
     if stage == STAGES:
         return held, fill_guards(data, arc)
@@ -584,7 +602,8 @@ def finish_step(data, arc, events, residual):
         if pushed:
             active[i] = 1.0
         took_part = took_part or pushed or closed[i] != 0.0
-        store_contact_state(memory[i], mode[i], vec(force, 3 * i), frame[i])
+        if mode[i] != OPEN or memory[i, 3] != OPEN:
+            store_contact_state(memory[i], mode[i], vec(force, 3 * i), frame[i])
     store_constraint_impulse(data, arc)
     solver, clock = vector(data, f.SOLVER), vector(data, f.CLOCK)
     solver[0] = status_with_degenerate(data, CONVERGED if took_part else FREE)

@@ -53,7 +53,9 @@ ROUNDING = 1e-15  # natural map, relative to the largest force, from which no mo
 LEAVING_ACCELERATION = 1e-8
 """Acceleration, relative to the largest free one, from which a contact leaves its mode."""
 TIGHTENING = 1e-6  # share by which the bound of a contact at the end of its mode is tightened
-REFINEMENTS = 2
+REFINEMENTS, SMALL_CHANGE = 2, 0.1
+"""Steps of refinement; change of the forces by a step, relative to them, after which none follows:
+what it leaves is rounding [-]."""
 ON_THE_CONE = 1.0 - 1e-9
 PROXIMAL = 1e-6  # share of the diagonal that singles out the least of redundant forces
 PROXIMAL_STEPS = 3
@@ -248,12 +250,14 @@ def slip_direction(u1, u2, d1, d2, frozen):
 
 
 @kernel
-def mode_forces(rows, modes, reference, dofs, force):
+def mode_forces(rows, modes, reference, dofs, force, scratch, refinements):
     """Fill the forces (n,) that hold the modes; return False where they do not exist.
 
     Redundant forces stay as they are in `reference` (n,); more rows than `dofs` are redundant.
+    `scratch`: a matrix (n, n) and a vector (n,); `refinements`: steps, the first one is the solve.
     """
-    if reference.shape[0] <= dofs and none_moves(modes) and held_forces(rows, reference, force):
+    regular = reference.shape[0] <= dofs and none_moves(modes)
+    if regular and held_forces(rows, reference, force, scratch, refinements):
         return bool(np.isfinite(np.sum(force)))
     unknowns = unknown_forces(modes, False)
     row, m, first = unknowns.row, unknowns.row.shape[0], 0
@@ -266,7 +270,7 @@ def mode_forces(rows, modes, reference, dofs, force):
     # A x + b = 0 by refinement from `reference`: what is redundant stays as it is there
     F, order = A.copy(), np.empty(m, np.int64)
     rank = factor_in_place(F, scale, first, order)
-    for _ in range(REFINEMENTS):
+    for _ in range(refinements):
         refine(A, b, F, order, rank, x)
     restore_friction(rows, modes, unknowns, x, force)
     return bool(np.isfinite(np.sum(force)))
@@ -284,13 +288,15 @@ def none_moves(modes):
 
 
 @kernel
-def held_forces(rows, reference, force):
+def held_forces(rows, reference, force, scratch, refinements):
     """Fill the forces (n,) with G f + a = 0; return False if G is close to singular."""
     # refinement from `reference`, as in `mode_forces`, with G = L D Lᵀ
     G, n = rows.delassus, reference.shape[0]
-    F, step = G.copy(), np.empty(n)
+    F, step = scratch[0], scratch[1][:n]
+    for r in range(n):
+        assign(F[r], G[r])
     assign(force, reference)
-    for refinement in range(REFINEMENTS):
+    for refinement in range(refinements):
         fill_velocity_symmetric(rows, force, step)
         if refinement == 0:
             solve_symmetric(F, step, n)
@@ -299,8 +305,12 @@ def held_forces(rows, reference, force):
                     return False
         else:
             solve_eliminated(F, step, n)
+        largest = change = 0.0
         for r in range(n):
             force[r] -= step[r]
+            largest, change = max(largest, abs(force[r])), max(change, abs(step[r]))
+        if change <= SMALL_CHANGE * largest:  # which left no error but rounding
+            break
     return True
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import frames, integers, matrix, square, vector
+from contact_sim.arrays._views import frames, front, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import fill_pair_rows
 from contact_sim.collision._contact_slots import NO_SLOT, any_kept, slots_before
 from contact_sim.collision._detection import contact_drift, contact_rows, detect
@@ -20,6 +20,7 @@ from contact_sim.contact_models.hybrid._modes import (
     LEAVING_ACCELERATION,
     ON_THE_CONE,
     OPEN,
+    REFINEMENTS,
     STICK,
     Modes,
     is_bilateral,
@@ -71,6 +72,8 @@ STOP_TRIES, STOP_ACCURACY = 10, 0.8
 LEAST_SHARE = 1e-6  # of an arc, in which one more such solve may look for a stop
 MAX_RELAXATION = 2.0
 """Bound on arc length times relaxation rate of a slip; Runge-Kutta of 4th order takes 2.78."""
+RESPONSE, NEAR, ANSWER, STEP, OF_ALL, DRIFT = range(6)
+"""Vectors of the field `cone_work`, here scratch."""
 MAX_CORRECTION_SPEED = 1e-3
 """Largest change of a normal velocity in one step to take out a penetration [m/s]."""
 
@@ -81,6 +84,13 @@ MAX_CORRECTION_SPEED = 1e-3
 @kernel
 def evaluate_velocity(data, arc, v):
     """Fill all that belongs to v (nv,), at the placements at hand."""
+    fill_effects(data, arc, v)
+    evaluate_motion(data, arc, v, True)
+
+
+@kernel
+def fill_effects(data, arc, v):
+    """Fill nle, and twists and accelerations of the bodies."""
     effects = vector(arc, e.NONLINEAR_EFFECTS)
     if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         bias_forces(
@@ -90,10 +100,16 @@ def evaluate_velocity(data, arc, v):
         )  # fmt: skip
     else:
         assign(effects, vector(data, f.NONLINEAR_EFFECTS))
-    fill_contacts(data, arc)
-    # M = Lᵀ L, and M⁻¹ (τ − nle − D v − K (q − q₀)), constrained by bilateral rows; u = J v
+
+
+@kernel
+def evaluate_motion(data, arc, v, whole):
+    """Fill the rest of what belongs to v; contacts of bodies that are open only if `whole`."""
+    effects = vector(arc, e.NONLINEAR_EFFECTS)
+    fill_contacts(data, arc, whole)
+    # τ − nle − D v − K (q − q₀), M = Lᵀ L and the bilateral rows at v; u = J v
     tau, damping = vector(data, f.TAU), vector(data, f.DAMPING)
-    free = vector(arc, e.FREE_ACCELERATION)
+    free = vector(arc, e.FREE_FORCE)
     for k in range(v.shape[0]):
         free[k] = tau[k] - effects[k] - damping[k] * v[k]
     add_spring_forces(
@@ -101,8 +117,7 @@ def evaluate_velocity(data, arc, v):
         (vector(data, f.JOINT_STIFFNESS), vector(data, f.JOINT_REST)), 0.0, free,
     )  # fmt: skip
     factor_bare_inertia(data)
-    solve_inertia(data, IMPLICIT, free)
-    constrain_free_acceleration(data, arc, v)
+    eliminate_constraints(data, arc, v)
     fill_arc_velocities(data, arc, v, vector(arc, e.U))
 
 
@@ -133,8 +148,11 @@ def fill_joint_limits(data, arc, q):
 
 
 @kernel
-def fill_contacts(data, arc):
-    """Fill contact points, Jᵀ at the points c − r n of the spheres, and J̇ v."""
+def fill_contacts(data, arc, whole):
+    """Fill contact points, Jᵀ at the points c − r n of the spheres, and J̇ v.
+
+    If not `whole`, contacts between bodies are looked for only where there were any before.
+    """
     ground, pose = ground_of(data), matrix(data, f.POSE)
     body, origin = integers(data, f.CANDIDATE_BODY), vector(data, f.ORIGIN)
     offset, radius = matrix(data, f.OFFSET), vector(data, f.RADIUS)
@@ -147,7 +165,8 @@ def fill_contacts(data, arc):
         integers(data, f.DOF_PARENT), position, frame, vector(arc, e.NO_GAP),
         matrix(arc, e.JACOBIAN_TRANSPOSED),
     )  # fmt: skip
-    pair_contacts(data, arc)
+    if whole or any_kept(integers(data, f.LEAF_DOF).shape[0], feature):
+        pair_contacts(data, arc)
     # J̇ v, with the curvature of the ground
     motion = (matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), origin)
     contact_drift(
@@ -241,8 +260,9 @@ def closed_rows(data, arc):
 
     Fills the forces of all other rows, and v̇ with them alone: those of dry friction that slides.
     """
-    fill_sliding_forces(data, arc)
-    # G = J M⁻¹ Jᵀ, a = J M⁻¹ (τ − nle − D v + Jᵀ f) + J̇ v, then both under bilateral rows
+    fill_sliding_forces(arc)
+    fill_free_acceleration(data, arc)
+    # G = J M⁻¹ Jᵀ, a = J v̇ + J̇ v, then both under bilateral rows
     na, n = fill_arc_delassus(data, arc, vector(arc, e.INTERVAL_HELD))
     row_of, a, mu = integers(data, f.ROW_OF), vector(data, f.G)[:n], vector(data, f.ROW_FRICTION)
     free, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
@@ -262,23 +282,36 @@ def closed_rows(data, arc):
 
 
 @kernel
-def fill_sliding_forces(data, arc):
-    """Fill the forces of all rows, those that are held with 0, and v̇ with these forces."""
+def fill_sliding_forces(arc):
+    """Fill the forces of all rows: those of dry friction that slides, and 0 of what is held."""
     mode, closed = integers(arc, e.INTERVAL_MODE), vector(arc, e.INTERVAL_CLOSED)
     lower, upper, held = vector(arc, e.LOWER), vector(arc, e.UPPER), vector(arc, e.INTERVAL_HELD)
-    force, slides = vector(arc, e.FORCE), False
+    force = vector(arc, e.FORCE)
     first = force.shape[0] - mode.shape[0]
     force[:] = 0.0
     for k in range(mode.shape[0]):
         held[k] = 1.0 if closed[k] != 0.0 and mode[k] == 0 else 0.0
         if closed[k] != 0.0 and mode[k] != 0:
-            force[first + k], slides = lower[k] if mode[k] > 0 else upper[k], True
-    acceleration, bilateral = vector(arc, e.ACCELERATION), vector(arc, e.BILATERAL_FORCE)
-    assign(acceleration, vector(arc, e.FREE_ACCELERATION))
-    assign(bilateral, vector(arc, e.BILATERAL_FREE))
-    if slides:
-        add_response(data, arc, force, acceleration)
-        add_constraint_forces(data, bilateral)
+            force[first + k] = lower[k] if mode[k] > 0 else upper[k]
+
+
+@kernel
+def fill_free_acceleration(data, arc):
+    """Fill v̇ = M⁻¹ (τ − nle − D v − K (q − q₀) + Jᵀ f) with the forces at hand, constrained."""
+    acceleration, free = vector(arc, e.ACCELERATION), vector(arc, e.FREE_FORCE)
+    generalized_impulse(
+        matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
+        integers(data, f.DOF_PARENT), vector(arc, e.FORCE), acceleration,
+    )  # fmt: skip
+    for k in range(free.shape[0]):
+        acceleration[k] += free[k]
+    solve_inertia(data, IMPLICIT, acceleration)
+    if has_bilateral(data):
+        bias = vector(data, f.BILATERAL_BIAS)
+        assign(bias, vector(arc, e.BILATERAL_FEEDBACK))
+        constrain_vector(data, acceleration)
+        bias[:] = 0.0
+        assign(vector(arc, e.BILATERAL_FORCE), vector(data, f.BILATERAL_IMPULSE))
 
 
 @kernel
@@ -290,10 +323,10 @@ def interval_of(data, na, k):
 @kernel
 def add_response(data, arc, force, out):
     """Add M⁻¹ Jᵀ f to `out` (nv,); f of all rows, in the contact frames of the instant."""
-    response, dof_parent = np.empty(out.shape[0]), integers(data, f.DOF_PARENT)
+    response = matrix(data, f.CONE_WORK)[RESPONSE][: out.shape[0]]
     generalized_impulse(
         matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
-        dof_parent, force, response,
+        integers(data, f.DOF_PARENT), force, response,
     )  # fmt: skip
     solve_inertia(data, IMPLICIT, response)
     if has_bilateral(data):
@@ -358,9 +391,8 @@ def fill_position_errors(data, q):
 
 
 @kernel
-def constrain_free_acceleration(data, arc, v):
-    """Constrain the acceleration without contact forces at v (nv,)."""
-    # fills the elimination that `constrain_vector` needs
+def eliminate_constraints(data, arc, v):
+    """Fill the elimination that `constrain_vector` needs, and Ḣ v + kd ḣ + kp h, at v (nv,)."""
     if not has_bilateral(data):
         return
     moved = vector(data, f.PROJECTION)
@@ -371,9 +403,9 @@ def constrain_free_acceleration(data, arc, v):
     for a in range(coupling.shape[0]):
         fill_arc_velocities(data, arc, response[a], coupling[a])
     run_task(data, FILL_SHARE)
-    constrain_vector(data, vector(arc, e.FREE_ACCELERATION))
-    assign(vector(arc, e.BILATERAL_FREE), vector(data, f.BILATERAL_IMPULSE))
-    vector(data, f.BILATERAL_BIAS)[:] = 0.0
+    bias = vector(data, f.BILATERAL_BIAS)
+    assign(vector(arc, e.BILATERAL_FEEDBACK), bias)
+    bias[:] = 0.0
 
 
 @kernel
@@ -503,8 +535,9 @@ def hold_modes(data, arc):
     mode, frozen = integers(arc, e.CONTACT_MODE), integers(arc, e.FROZEN)
     direction, u = matrix(arc, e.DIRECTION), vector(arc, e.U)
     force, reference = vector(arc, e.FORCE), vector(arc, e.REFERENCE)
-    modes = Modes(np.empty(na, np.int64), np.empty((na, 2)), np.zeros(n - 3 * na, np.int64))
-    near, answer, holding = np.empty(n), np.empty(n), np.zeros(force.shape[0])
+    modes, work = modes_of_held(data, na, n - 3 * na), matrix(data, f.CONE_WORK)
+    near, answer, holding = work[NEAR][:n], work[ANSWER][:n], work[OF_ALL][: force.shape[0]]
+    holding[:] = 0.0
     # modes and directions of slip at this instant
     for c in range(na):
         i = row_of[3 * c] // 3
@@ -515,13 +548,23 @@ def hold_modes(data, arc):
     for r in range(n):
         near[r] = reference[row_of[r]]
     dofs = vector(arc, e.ARC_V).shape[0]
-    held, acceleration = mode_forces(rows, modes, near, dofs, answer), vector(arc, e.ACCELERATION)
+    acceleration = vector(arc, e.ACCELERATION)
+    scratch = square(data, f.NEWTON_MATRIX, n), work[STEP]
+    held = mode_forces(rows, modes, near, dofs, answer, scratch, REFINEMENTS)
     for r in range(n):
         force[row_of[r]] = holding[row_of[r]] = answer[r]
     # v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f
     add_response(data, arc, holding, acceleration)
     add_constraint_forces(data, vector(arc, e.BILATERAL_FORCE))
     return held and bool(np.isfinite(np.sum(acceleration)))
+
+
+@kernel
+def modes_of_held(data, na, ns):
+    """Return room for the modes of `na` contacts, and of `ns` intervals that are held."""
+    mode = integers(data, f.MODE_ROW)
+    mode[na : na + ns] = 0
+    return Modes(mode[:na], front(data, f.LAW_VECTORS, na, 2), mode[na : na + ns])
 
 
 @kernel
@@ -571,9 +614,11 @@ def remove_drift(data, arc):
 def take_out_drift(data, arc, na, n):
     """Do the same with G of the n held rows, those of `na` contacts first."""
     row_of = integers(data, f.ROW_OF)
-    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), np.zeros(n - 3 * na, np.int64))
+    modes, work = modes_of_held(data, na, n - 3 * na), matrix(data, f.CONE_WORK)
+    modes.direction[:] = 0.0
     # errors of the velocities: u_n + α φ, bounded; the slip of what sticks
-    mode, drift, ns = integers(arc, e.CONTACT_MODE), np.zeros(n), n - 3 * na
+    mode, drift, ns = integers(arc, e.CONTACT_MODE), work[DRIFT][:n], n - 3 * na
+    drift[:] = 0.0
     gap, u, rate = vector(arc, e.GAP), vector(arc, e.U), vector(arc, e.SETTINGS)[1]
     interval_gap, most, worst = vector(arc, e.INTERVAL_GAP), MAX_CORRECTION_SPEED, 0.0
     for c in range(na):
@@ -591,9 +636,11 @@ def take_out_drift(data, arc, na, n):
     if worst == 0.0:
         return
     # impulses with G λ = −drift
-    rows = Rows(square(data, f.DELASSUS, n), drift, np.zeros(na), np.zeros(ns), np.zeros(ns))
-    answer, impulse = np.zeros(n), np.zeros(vector(arc, e.IMPULSE).shape[0])
-    mode_forces(rows, modes, np.zeros(n), vector(arc, e.ARC_V).shape[0], answer)
+    near, answer, impulse = work[NEAR][:n], work[ANSWER][:n], work[OF_ALL][: u.shape[0]]
+    near[:], impulse[:] = 0.0, 0.0
+    rows = Rows(square(data, f.DELASSUS, n), drift, near[:na], near[:ns], near[:ns])
+    scratch, dofs = (square(data, f.NEWTON_MATRIX, n), work[STEP]), vector(arc, e.ARC_V).shape[0]
+    mode_forces(rows, modes, near, dofs, answer, scratch, 1)  # for a small remedy
     for r in range(n):
         impulse[row_of[r]] = answer[r]
     apply_arc_impulse(data, arc, impulse)
