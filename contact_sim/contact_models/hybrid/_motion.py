@@ -261,7 +261,7 @@ def closed_rows(data, arc):
     Fills the forces of all other rows, and v̇ with them alone: those of dry friction that slides.
     """
     fill_sliding_forces(arc)
-    fill_free_acceleration(data, arc)
+    fill_acceleration(data, arc)
     # G = J M⁻¹ Jᵀ, a = J v̇ + J̇ v, then both under bilateral rows
     na, n = fill_arc_delassus(data, arc, vector(arc, e.INTERVAL_HELD))
     row_of, a, mu = integers(data, f.ROW_OF), vector(data, f.G)[:n], vector(data, f.ROW_FRICTION)
@@ -296,7 +296,7 @@ def fill_sliding_forces(arc):
 
 
 @kernel
-def fill_free_acceleration(data, arc):
+def fill_acceleration(data, arc):
     """Fill v̇ = M⁻¹ (τ − nle − D v − K (q − q₀) + Jᵀ f) with the forces at hand, constrained."""
     acceleration, free = vector(arc, e.ACCELERATION), vector(arc, e.FREE_FORCE)
     generalized_impulse(
@@ -536,8 +536,7 @@ def hold_modes(data, arc):
     direction, u = matrix(arc, e.DIRECTION), vector(arc, e.U)
     force, reference = vector(arc, e.FORCE), vector(arc, e.REFERENCE)
     modes, work = modes_of_held(data, na, n - 3 * na), matrix(data, f.CONE_WORK)
-    near, answer, holding = work[NEAR][:n], work[ANSWER][:n], work[OF_ALL][: force.shape[0]]
-    holding[:] = 0.0
+    near, answer = work[NEAR][:n], work[ANSWER][:n]
     # modes and directions of slip at this instant
     for c in range(na):
         i = row_of[3 * c] // 3
@@ -547,16 +546,12 @@ def hold_modes(data, arc):
         )
     for r in range(n):
         near[r] = reference[row_of[r]]
-    dofs = vector(arc, e.ARC_V).shape[0]
-    acceleration = vector(arc, e.ACCELERATION)
-    scratch = square(data, f.NEWTON_MATRIX, n), work[STEP]
+    dofs, scratch = vector(arc, e.ARC_V).shape[0], (square(data, f.NEWTON_MATRIX, n), work[STEP])
     held = mode_forces(rows, modes, near, dofs, answer, scratch, REFINEMENTS)
     for r in range(n):
-        force[row_of[r]] = holding[row_of[r]] = answer[r]
-    # v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f
-    add_response(data, arc, holding, acceleration)
-    add_constraint_forces(data, vector(arc, e.BILATERAL_FORCE))
-    return held and bool(np.isfinite(np.sum(acceleration)))
+        force[row_of[r]] = answer[r]
+    fill_acceleration(data, arc)
+    return held and bool(np.isfinite(np.sum(vector(arc, e.ACCELERATION))))
 
 
 @kernel
@@ -565,14 +560,6 @@ def modes_of_held(data, na, ns):
     mode = integers(data, f.MODE_ROW)
     mode[na : na + ns] = 0
     return Modes(mode[:na], front(data, f.LAW_VECTORS, na, 2), mode[na : na + ns])
-
-
-@kernel
-def add_constraint_forces(data, force):
-    """Add the forces of the constraints (nb,) that belong to the last response."""
-    response = vector(data, f.BILATERAL_IMPULSE)
-    for r in range(force.shape[0]):
-        force[r] += response[r]
 
 
 @kernel
