@@ -62,7 +62,12 @@ from contact_sim.solvers._dense import (
 )
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import has_bilateral
-from contact_sim.step._contact_rows import cone_work_of, contact_branches, rows_of
+from contact_sim.step._contact_rows import (
+    cone_work_of,
+    contact_branches,
+    predicted_gap,
+    rows_of,
+)
 from contact_sim.step._workspace import Workspace
 
 FREE_FOOT, ABOVE, TOUCHED, RELEASED = 0.0, 1.0, 2.0, 3.0
@@ -387,11 +392,29 @@ def solve_null_space(data):
 
 
 @kernel
-def try_impulses(data):
-    """Try the impulses of the last step where the held feet, and no others, carried them."""
+def begin_stance(data):
+    """Leave out free feet, and try the impulses of the last step if the held feet carried them."""
     law = vector(data, f.LAW)
+    leave_out_free_feet(data)
     if law[SUPPORT_GIVEN] == 0.0 and law[USES_BAUMGARTE] != 0.0 and keeps_feet(data):
         try_last_impulses(data, TOLERANCE, 0.0, 1.0)
+
+
+@kernel
+def leave_out_free_feet(data):
+    """Take detected feet that are free, and would stay so without contact, out of the problem.
+
+    One that the impulses of others close comes back (`activate_closing`).
+    """
+    law, memory, active = vector(data, f.LAW), matrix(data, f.MEMORY_START), vector(data, f.ACTIVE)
+    gap, u_free = vector(data, f.GAP_START), vector(data, f.U_FREE)
+    friction, reach = vector(data, f.FRICTION), vector(data, f.REACH)
+    if law[SUPPORT_GIVEN] != 0.0:
+        return
+    for i in range(contact_branches(data)[3]):
+        free = memory[i, STATE] == FREE_FOOT and gap[i] > law[TOUCH_GAP]
+        if free and active[i] > 0.0 and predicted_gap(gap, u_free, i, friction, reach) > 0.0:
+            active[i] = 0.0
 
 
 @kernel
@@ -444,7 +467,7 @@ class NullSpace(TimeSteppingModel):
     name: ClassVar[str] = 'null_space'
     parameter_class: ClassVar[type[Parameters]] = NullSpaceParameters
     compiled: CompiledLaw = compiled_law(
-        solve_null_space, before_step=command_support, before_solving=try_impulses,
+        solve_null_space, before_step=command_support, before_solving=begin_stance,
         next_problem=next_unheld_problem,
     )  # fmt: skip
     restitutes: ClassVar[bool] = False

@@ -221,32 +221,40 @@ def reference(start, h, b, k, r):
 
 
 @kernel
-def gains(gap, h, law):
-    """Return the impedance d at `gap`, and damping b [1/s] and stiffness k [1/s²] of a_ref."""
-    # d = d(r), b = 2/(d_max τ), k = d/(d_max² τ² ζ²)
-    solimp = law[IMPEDANCE : IMPEDANCE + 5]
-    d, tau = impedance(solimp, gap), law[TIME_CONSTANT]
+def common_gains(h, law):
+    """Return solimp, and of a_ref the damping b [1/s] and d over the stiffness k [s²]."""
+    # b = 2/(d_max τ), k = d/(d_max² τ² ζ²)
+    i, tau, ratio = IMPEDANCE, law[TIME_CONSTANT], law[DAMPING_RATIO]
+    solimp = law[i], law[i + 1], law[i + 2], law[i + 3], law[i + 4]
     if law[REFSAFE] != 0.0:  # at least two steps
         tau = max(tau, 2.0 * h)
     d_max = min(max(solimp[1], SMALLEST_IMPEDANCE), LARGEST_IMPEDANCE)
-    k = d / (d_max * d_max * tau * tau * law[DAMPING_RATIO] * law[DAMPING_RATIO])
-    return d, 2.0 / (d_max * tau), k
+    return solimp, 2.0 / (d_max * tau), d_max * d_max * tau * tau * ratio * ratio
+
+
+@kernel
+def gains(gap, common):
+    """Return the impedance d at `gap`, and damping b [1/s] and stiffness k [1/s²] of a_ref."""
+    solimp, b, share = common
+    d = impedance(solimp, gap)
+    return d, b, d / share
 
 
 @kernel
 def fill_contact_rules(rows, start, gap, weight, h, law, R, v_hat):
     """Fill R and v̂ of the contact rows; for a pyramid R[3 i] holds the compliance of its edges."""
     G, mu, elliptic, exact = rows.delassus, rows.friction, law[ELLIPTIC] != 0.0, law[EXACT] != 0.0
+    common, impratio = common_gains(h, law), law[IMPRATIO]
     for i in range(mu.shape[0]):
         n = 3 * i + 2
-        d, b, k = gains(gap[i], h, law)
+        d, b, k = gains(gap[i], common)
         # Â_nn; of an edge n ± μ t it is Â_nn + μ² Â_tt
         diagonal = G[n, n] if exact else weight[n]
         if not elliptic:
             diagonal += mu[i] ** 2 * (G[n - 2, n - 2] if exact else weight[n])
         # R_n = (1 − d)/d Â; R_t = R_n/impratio, or R of a pyramid edge, 2 μ² R_n/impratio
         R[n] = max(SMALLEST_COMPLIANCE, (1.0 - d) / d * diagonal)
-        R[n - 2] = R[n] / law[IMPRATIO] if elliptic else 2.0 * mu[i] ** 2 / law[IMPRATIO] * R[n]
+        R[n - 2] = R[n] / impratio if elliptic else 2.0 * mu[i] ** 2 / impratio * R[n]
         R[n - 1] = R[n - 2]
         # v̂ = u⁻ + h a_ref; friction rows have no stiffness, open contacts do not act
         for row in range(n - 2, n):
@@ -257,11 +265,11 @@ def fill_contact_rules(rows, start, gap, weight, h, law, R, v_hat):
 @kernel
 def fill_interval_rules(rows, start, gap, weight, h, law, R, v_hat):
     """Fill R and v̂ of the interval rows; a limit acts, like a contact, only while it is passed."""
-    first = 3 * rows.friction.shape[0]
+    first, common, exact = 3 * rows.friction.shape[0], common_gains(h, law), law[EXACT] != 0.0
     for k in range(rows.lower.shape[0]):
         r, lower, upper = first + k, rows.lower[k], rows.upper[k]
-        d, damping, stiffness = gains(gap[k], h, law)
-        diagonal = rows.delassus[r, r] if law[EXACT] != 0.0 else weight[r]
+        d, damping, stiffness = gains(gap[k], common)
+        diagonal = rows.delassus[r, r] if exact else weight[r]
         R[r] = max(SMALLEST_COMPLIANCE, (1.0 - d) / d * diagonal)
         v_hat[r] = reference(start[r], h, damping, stiffness, gap[k])
         # a limit that is not passed does not act

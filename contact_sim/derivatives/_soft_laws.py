@@ -282,16 +282,13 @@ def linearise_todorov(data, linear):
     for i in range(nc):
         if gap[i] < 0.0:
             set_todorov_contact(data, linear, i, rows.friction[i], gap[i], weight[3 * i + 2])
-    exact = law[todorov.EXACT] != 0.0
+    exact, common = law[todorov.EXACT] != 0.0, todorov.common_gains(h, law)
     for k in range(n - 3 * nc):
         a = 3 * nc + k
         if abs(v_hat[a]) > FAR:
             continue
-        _, damping, stiffness = todorov.gains(interval_gap[k], h, law)
-        bend = impedance_slope(law[todorov.IMPEDANCE : todorov.IMPEDANCE + 5], interval_gap[k])
-        impedance = todorov.impedance(
-            law[todorov.IMPEDANCE : todorov.IMPEDANCE + 5], interval_gap[k]
-        )
+        impedance, damping, stiffness = todorov.gains(interval_gap[k], common)
+        bend = impedance_slope(common[0], interval_gap[k])
         on_gap = h * stiffness * (1.0 + bend / impedance * interval_gap[k])
         slope = set_interval_row(data, linear, a, k, R[a], v_hat[a], on_gap, 1.0 - h * damping)
         # R = (1 − d)/d Â
@@ -311,9 +308,9 @@ def set_todorov_contact(data, linear, i, mu, gap, reference_weight):
         unbiased_rows_of(data).delassus,
     )
     R, v_hat = scratch[0], scratch[1]
-    solimp = law[todorov.IMPEDANCE : todorov.IMPEDANCE + 5]
-    impedance, damping, stiffness = todorov.gains(gap, h, law)
-    bend, exact = impedance_slope(solimp, gap), law[todorov.EXACT] != 0.0
+    common, exact = todorov.common_gains(h, law), law[todorov.EXACT] != 0.0
+    impedance, damping, stiffness = todorov.gains(gap, common)
+    bend = impedance_slope(common[0], gap)
     ratio, elliptic = law[todorov.IMPRATIO], law[todorov.ELLIPTIC] != 0.0
     deficit, trace = velocity_deficit(v_hat, u, a), G[a, a] + G[a + 1, a + 1] + G[a + 2, a + 2]
     normal = G[a + 2, a + 2] if exact else reference_weight
