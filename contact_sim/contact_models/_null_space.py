@@ -59,6 +59,7 @@ from contact_sim.solvers._dense import (
     largest_size,
     least_norm_factored,
     pivoted_cholesky,
+    solve_symmetric,
 )
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import has_bilateral
@@ -266,7 +267,9 @@ def solve_intervals(G, F, m, target, size, sets, scratch):
     the feet lock, S_kk = 0, takes no part: its velocity is given, zero if below `size`.
     """
     (lower, upper, impulse), ns = sets, sets[0].shape[0]
-    first = G.shape[0] - ns
+    first, (work, vectors) = G.shape[0] - ns, scratch
+    if modes_go_on(G, F, m, target, sets, vectors):
+        return CONVERGED, 0
     movable, n, code = np.empty(ns, np.int64), 0, CONVERGED
     # rows that can move; a locked one has no force, or that of the bound against its velocity
     for k in range(ns):
@@ -283,7 +286,7 @@ def solve_intervals(G, F, m, target, size, sets, scratch):
                 code = INCONSISTENT
     if n == 0:
         return code, 0
-    (work, vectors), S = scratch, np.empty((n, n))
+    S = np.empty((n, n))
     s, guess = vectors[OF_INTERVALS][:n], vectors[OF_INTERVALS + 1][:n]
     low, high = vectors[OF_INTERVALS + 2][:n], vectors[OF_INTERVALS + 3][:n]
     for a in range(n):
@@ -296,6 +299,59 @@ def solve_intervals(G, F, m, target, size, sets, scratch):
     for a in range(n):
         impulse[movable[a]] = guess[a]
     return worse_status(code, found), iterations
+
+
+@kernel
+def modes_go_on(G, F, m, target, sets, vectors):
+    """Solve the interval rows with those at a bound sliding on; return whether that is right."""
+    (lower, upper, impulse), ns, n = sets, sets[0].shape[0], 0
+    first = G.shape[0] - ns
+    w, x, y = vectors[OF_INTERVALS], vectors[OF_INTERVALS + 1], vectors[OF_INTERVALS + 2]
+    held = np.empty(ns, np.int64)
+    for k in range(ns):
+        w[k], x[k] = target[m + k], impulse[k]
+        if lower[k] < x[k] < upper[k]:
+            held[n], x[k] = k, 0.0
+            n += 1
+        if not F[m + k, m + k] > LOCKED * G[first + k, first + k]:
+            return False
+    # w under those that slide, S y = −w of those that are held, then w under both
+    add_product(F, m, x, w, ns)
+    S = np.empty((n, n))
+    for a in range(n):
+        y[a] = -w[held[a]]
+        for b in range(a, n):
+            S[a, b] = F[m + held[a], m + held[b]]
+    solve_symmetric(S, y, n)
+    for k in range(ns):
+        w[k], x[k] = target[m + k], impulse[k]
+    for a in range(n):
+        x[held[a]] = y[a]
+    add_product(F, m, x, w, ns)
+    # what is held is inside its bounds, what slides moves against its force
+    right = 0
+    for a in range(n):
+        w[held[a]] = 0.0
+        right += lower[held[a]] < y[a] < upper[held[a]]
+    for k in range(ns):
+        right += (x[k] == lower[k] and w[k] > 0.0) or (x[k] == upper[k] and w[k] < 0.0)
+    if right < ns:
+        return False
+    for a in range(n):
+        impulse[held[a]] = y[a]
+    return True
+
+
+@kernel
+def add_product(F, m, x, w, ns):
+    """Add S x to w, S the upper triangle behind the first m rows of F."""
+    for k in range(ns):
+        row, entry = F[m + k], x[k]
+        total = row[m + k] * entry
+        for b in range(k + 1, ns):
+            total += row[m + b] * x[b]
+            w[b] += row[m + b] * entry
+        w[k] += total
 
 
 @kernel
