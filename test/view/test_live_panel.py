@@ -77,6 +77,12 @@ def soon():
     return wait_until
 
 
+def drags_to(session, target):
+    """Return whether the handle drags to a target [m]; a drag begins where the handle was."""
+    spring = session._run.spring
+    return spring is not None and np.abs(spring.target - target).max() < 1e-4
+
+
 @pytest.mark.parametrize(
     ('label', 'value', 'field', 'chosen'),
     [
@@ -250,12 +256,13 @@ def test_the_handle_draws_its_frame(live, opened, soon):
     soon(lambda: worker.finished > before)  # or the handle comes after it was dragged
     soon(lambda: np.abs(np.subtract(client.places['/handle'], start)).max() < 1e-3)
     client.drag('/handle', tuple((start + [0.0, 0.1, 0.0]).tolist()))
+    soon(lambda: drags_to(session, start + [0.0, 0.1, 0.0]))
 
     def pushed():
         session.step(1)
         return session.latest().wrenches.get(frame, np.zeros(6))[1]
 
-    soon(lambda: pushed() > 0.0)
+    assert pushed() > 0.0
     session.step(500)
     moved = sim.frame_placement(frame).translation - start
     assert moved[1] == pytest.approx(0.1, abs=0.01)
@@ -294,12 +301,7 @@ def test_the_handle_means_places_in_the_world_where_the_picture_has_moved(live, 
     soon(lambda: np.abs(client.places['/scene'][:2] + sim.q[:2]).max() < 1e-4)
     drawn_to = sim.frame_placement(frame).translation + [0.0, 0.1, 0.0]
     client.drag('/handle', tuple((client.places['/scene'] + drawn_to).tolist()))
-
-    def drags_there():
-        spring = session._run.spring  # it begins where the handle was
-        return spring is not None and np.abs(spring.target - drawn_to).max() < 1e-4
-
-    soon(drags_there)
+    soon(lambda: drags_to(session, drawn_to))
     client.let_go('/handle')
     soon(lambda: session._run.spring is None)
     client.set('handle to drag it with', False)
