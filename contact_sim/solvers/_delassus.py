@@ -3,6 +3,7 @@
     factor   M = Lᵀ D L                (`factorise`)
     solve    Y = L⁻ᵀ Jᵀ                (`fill_column`, `fill_three_columns`)
     multiply G = Yᵀ D⁻¹ Y              (`fill_trunk_products`, `add_limb_products`)
+    motion   a = Yᵀ D⁻¹ x, x + Y f     (`fill_row_products`, `add_row_forces`)
 
 A row of J has entries on one branch of the tree only, from its last dof to the root, and so has
 its column of Y. The tree is divided into its trunk, six dofs from which everything branches (the
@@ -291,10 +292,7 @@ def delassus_diagonal(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
 def fill_branch_columns(jacobian_transposed, L, tree, row_of, row_leaf, n, Y):
     """Fill the limbs of Y = L⁻ᵀ Jᵀ, three columns of one branch at a time; return the trunk."""
     parent, rooted, a = tree[0], tree[2], 0
-    # the trunk counts if a row is on its tree, whose dofs are the first `rooted`
-    while a < n and row_leaf[a] != EVERYWHERE and not 0 <= row_leaf[a] < rooted:
-        a += 1
-    trunk, a = trunk_of(tree) if a < n else 0, 0
+    trunk = trunk_of_rows(tree, row_leaf, n)
     while a < n:
         three = three_share_a_branch(tree, row_leaf, a, n)
         leaf = row_leaf[a + 2] if three else row_leaf[a]
@@ -310,6 +308,15 @@ def fill_branch_columns(jacobian_transposed, L, tree, row_of, row_leaf, n, Y):
                 Y[k, b] = 0.0
         a += 3 if three else 1
     return trunk
+
+
+@kernel
+def trunk_of_rows(tree, row_leaf, n):
+    """Return the dofs of the trunk if one of `n` rows is on its tree, else 0."""
+    for a in range(n):
+        if row_leaf[a] == EVERYWHERE or 0 <= row_leaf[a] < tree[2]:  # its dofs are the first ones
+            return trunk_of(tree)
+    return 0
 
 
 @kernel
@@ -534,3 +541,58 @@ def last_common_dof(parent, j, k):
         else:
             k = parent[k]
     return k
+
+
+# Products with Y alone: M⁻¹ = L⁻¹ D⁻¹ L⁻ᵀ, so half a solve serves accelerations of rows and dofs.
+#
+#     x = L⁻ᵀ b,   J M⁻¹ b = Yᵀ D⁻¹ x,   M⁻¹ (b + Jᵀ f) = L⁻¹ D⁻¹ (x + Y f)
+
+
+@kernel
+def fill_row_products(L, tree, row_leaf, n, Y, x, out):
+    """Fill J M⁻¹ b of the rows, from x = L⁻ᵀ b (nv,) and the Y that `delassus` has left.
+
+    Args:
+        L: factor of M of `factorise`, shape (nv, nv).
+        tree: (parent, limb, rooted), see the module.
+        row_leaf: last dof of each row, as `delassus` has left it, shape (n,) or more.
+        n: number of rows.
+        Y: L⁻ᵀ Jᵀ, in the trunk D^(−1/2) L⁻ᵀ Jᵀ, shape (nv, n).
+        x: as above, shape (nv,).
+        out: out, shape (n,) or more.
+    """
+    parent, trunk, nv = tree[0], trunk_of_rows(tree, row_leaf, n), x.shape[0]
+    for a in range(n):
+        out[a] = 0.0
+    for k in range(trunk):
+        share = np.sqrt(L[k, k]) * x[k]
+        for a in range(n):
+            out[a] += share * Y[k, a]
+    for a in range(n):
+        everywhere = row_leaf[a] == EVERYWHERE
+        k, total = nv - 1 if everywhere else row_leaf[a], out[a]
+        while k >= trunk:
+            total += L[k, k] * x[k] * Y[k, a]
+            k = k - 1 if everywhere else parent[k]
+        out[a] = total
+
+
+@kernel
+def add_row_forces(L, tree, row_leaf, n, Y, force, x):
+    """Add Y f to x (nv,), with f of the rows (n,); the others as in `fill_row_products`."""
+    parent, trunk, nv = tree[0], trunk_of_rows(tree, row_leaf, n), x.shape[0]
+    if trunk:
+        p0 = p1 = p2 = p3 = p4 = p5 = 0.0
+        for a in range(n):
+            f = force[a]
+            p0, p1, p2 = p0 + f * Y[0, a], p1 + f * Y[1, a], p2 + f * Y[2, a]
+            p3, p4, p5 = p3 + f * Y[3, a], p4 + f * Y[4, a], p5 + f * Y[5, a]
+        x[0], x[1] = x[0] + p0 / np.sqrt(L[0, 0]), x[1] + p1 / np.sqrt(L[1, 1])
+        x[2], x[3] = x[2] + p2 / np.sqrt(L[2, 2]), x[3] + p3 / np.sqrt(L[3, 3])
+        x[4], x[5] = x[4] + p4 / np.sqrt(L[4, 4]), x[5] + p5 / np.sqrt(L[5, 5])
+    for a in range(n):
+        everywhere = row_leaf[a] == EVERYWHERE
+        k = nv - 1 if everywhere else row_leaf[a]
+        while k >= trunk:
+            x[k] += Y[k, a] * force[a]
+            k = k - 1 if everywhere else parent[k]

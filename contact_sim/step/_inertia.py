@@ -23,7 +23,16 @@ from contact_sim.dynamics._articulated import (
 )
 from contact_sim.dynamics._forces import add_joint_springs, add_spring_forces, implicit_inertia
 from contact_sim.dynamics._rigid_body import kinetic_energy, mass_matrix
-from contact_sim.solvers._delassus import delassus, delassus_diagonal, factorise, solve
+from contact_sim.solvers._delassus import (
+    add_row_forces,
+    delassus,
+    delassus_diagonal,
+    factorise,
+    fill_row_products,
+    solve,
+    solve_factor,
+    solve_transposed,
+)
 from contact_sim.solvers._jit import kernel, numbers_at
 from contact_sim.step._contact_rows import tree_of
 
@@ -324,6 +333,39 @@ def row_products_deep(data):
         (integers(data, f.ROW_OF), row_leaf, n), matrix(data, f.ARTICULATED_FORCE), Y,
     )  # fmt: skip
     products(motion[0], row_leaf, n, Y, square(data, f.DELASSUS, n))
+
+
+# --- Half solves x = L⁻ᵀ b with M̂ = Lᵀ D L of a formed matrix, after `row_products`.
+
+
+@kernel
+def begin_solve(data, x):
+    """Overwrite b (nv,) with x = L⁻ᵀ b."""
+    solve_transposed(matrix(data, f.FACTOR), tree_of(data), x)
+
+
+@kernel
+def end_solve(data, x):
+    """Overwrite x (nv,) with M̂⁻¹ b = L⁻¹ D⁻¹ x."""
+    solve_factor(matrix(data, f.FACTOR), tree_of(data), x)
+
+
+@kernel
+def row_accelerations(data, n, x, out):
+    """Fill J M̂⁻¹ b of the `n` problem rows."""
+    fill_row_products(
+        matrix(data, f.FACTOR), tree_of(data), integers(data, f.ROW_LEAF), n,
+        row_response(data, n), x, out,
+    )  # fmt: skip
+
+
+@kernel
+def add_forces_of_rows(data, n, force, x):
+    """Make x = L⁻ᵀ b that of b + Jᵀ f, with f of the `n` problem rows."""
+    add_row_forces(
+        matrix(data, f.FACTOR), tree_of(data), integers(data, f.ROW_LEAF), n,
+        row_response(data, n), force, x,
+    )  # fmt: skip
 
 
 @kernel

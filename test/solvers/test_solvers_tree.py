@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from contact_sim import load_robot
 from contact_sim.solvers._delassus import (
     EVERYWHERE,
+    add_row_forces,
     delassus,
     delassus_diagonal,
     factorise,
+    fill_row_products,
     limbs_of,
     solve,
     solve_factor,
@@ -172,6 +174,19 @@ def test_delassus_matrix_equals_numpy(data):
     bound = 1e3 * nv * EPS * np.linalg.cond(M) * np.abs(exact).max(initial=0.0)
     assert np.allclose(G, exact, rtol=0, atol=bound + 1e-300)
     assert np.array_equal(G, G.T)
+    # accelerations of the rows and, with forces f of the rows, of the dofs, from half a solve each
+    tree, b, f = (parent, *limbs_of(parent)), rng.standard_normal(nv), rng.standard_normal(n)
+    x, of_rows = b.copy(), np.full(n, np.nan)
+    solve_transposed(factor, tree, x)
+    fill_row_products(factor, tree, row_leaf, n, Y, x, of_rows)
+    free = np.linalg.solve(M, b)
+    size = np.abs(J).sum(axis=1).max(initial=0.0) * np.abs(free).max()
+    assert np.allclose(of_rows, J @ free, rtol=0, atol=1e3 * nv * EPS * np.linalg.cond(M) * size)
+    add_row_forces(factor, tree, row_leaf, n, Y, f, x)
+    solve_factor(factor, tree, x)
+    pushed = np.linalg.solve(M, b + J.T @ f)
+    size = np.abs(np.linalg.inv(M)).max() * (np.abs(b).max() + np.abs(J.T @ f).max(initial=0.0))
+    assert np.allclose(x, pushed, rtol=0, atol=1e3 * nv * EPS * np.linalg.cond(M) * size)
     # the diagonal alone
     Y[:], diagonal, row_leaf = np.nan, np.full((n, n), np.nan), np.array([*leaves, 7], np.int64)
     delassus_diagonal(

@@ -11,7 +11,7 @@ import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, vector
-from contact_sim.collision._contact_slots import NO_FEATURE
+from contact_sim.collision._contact_slots import NO_FEATURE, any_kept
 from contact_sim.contact_models._stages import place_bodies, update_actuators
 from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._arc_fields import STAGES
@@ -106,7 +106,10 @@ def start_step(data, arc):
     # the instant at the start; driven speeds are imposed before contacts are sorted
     fill_position_errors(data, q)
     assign(vector(arc, e.NONLINEAR_EFFECTS), vector(data, f.NONLINEAR_EFFECTS))
-    evaluate_motion(data, arc, v, True)
+    # contacts of bodies at q are known: none are looked for where there are none
+    touches = any_kept(integers(data, f.LEAF_DOF).shape[0], vector(data, f.FEATURE))
+    evaluate_motion(data, arc, v, touches)
+    fill_arc_velocities(data, arc, v, vector(arc, e.U))
     if impose_driven_speeds(data, arc):
         evaluate_velocity(data, arc, v)
     collides = find_closed(arc)
@@ -358,11 +361,16 @@ def finish_stage(data, arc, stage):
     if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         place_bodies(data, q)
     fill_position_errors(data, q)
-    fill_joint_limits(data, arc, q)
     fill_effects(data, arc, v)
-    evaluate_motion(data, arc, v, stage == STAGES)
+    at_end = stage == STAGES
+    evaluate_motion(data, arc, v, at_end)
+    # before the end only directions of slip need u, and nothing needs the distance from limits
+    if at_end or any_slips(arc):
+        fill_arc_velocities(data, arc, v, vector(arc, e.U))
+    if at_end:
+        fill_joint_limits(data, arc, q)
     held = hold_modes(data, arc)
-    if stage == STAGES:
+    if at_end:
         return held, fill_guards(data, arc)
     in_start_frames(data, arc, vector(arc, e.FORCE), matrix(arc, e.FORCES)[stage])
     assign(matrix(arc, e.BILATERAL_FORCES)[stage], vector(arc, e.BILATERAL_FORCE))
@@ -372,6 +380,15 @@ def finish_stage(data, arc, stage):
         matrix(arc, e.VELOCITY_RATES)[stage],
     )  # fmt: skip
     return held, 0
+
+
+@kernel
+def any_slips(arc):
+    """Return whether a contact slips."""
+    slips = 0
+    for mode in integers(arc, e.CONTACT_MODE):
+        slips += mode == SLIP
+    return slips > 0
 
 
 @kernel
@@ -401,10 +418,7 @@ def accept(data, arc, dt):
     """Make the end of the arc the state and a new start; return True if a contact slips."""
     end_at(arc, dt)
     start_here(data, arc)
-    mode, slips = integers(arc, e.CONTACT_MODE), False
-    for i in range(mode.shape[0]):
-        slips = slips or mode[i] == SLIP
-    return slips
+    return any_slips(arc)
 
 
 @kernel

@@ -58,7 +58,17 @@ from contact_sim.step._contact_rows import (
     row_velocities,
     rows_on,
 )
-from contact_sim.step._inertia import IMPLICIT, factor_bare_inertia, row_products, solve_inertia
+from contact_sim.step._inertia import (
+    IMPLICIT,
+    add_forces_of_rows,
+    begin_solve,
+    end_solve,
+    factor_bare_inertia,
+    is_deep,
+    row_accelerations,
+    row_products,
+    solve_inertia,
+)
 from contact_sim.step._workspace import (
     fill_ground_coefficients,
     fill_pair_drift,
@@ -86,6 +96,7 @@ def evaluate_velocity(data, arc, v):
     """Fill all that belongs to v (nv,), at the placements at hand."""
     fill_effects(data, arc, v)
     evaluate_motion(data, arc, v, True)
+    fill_arc_velocities(data, arc, v, vector(arc, e.U))
 
 
 @kernel
@@ -104,10 +115,10 @@ def fill_effects(data, arc, v):
 
 @kernel
 def evaluate_motion(data, arc, v, whole):
-    """Fill the rest of what belongs to v; contacts of bodies that are open only if `whole`."""
+    """Fill the rest of what belongs to v, but not u; open contacts of bodies only if `whole`."""
     effects = vector(arc, e.NONLINEAR_EFFECTS)
     fill_contacts(data, arc, whole)
-    # τ − nle − D v − K (q − q₀), M = Lᵀ L and the bilateral rows at v; u = J v
+    # τ − nle − D v − K (q − q₀), M = Lᵀ L and the bilateral rows at v
     tau, damping = vector(data, f.TAU), vector(data, f.DAMPING)
     free = vector(arc, e.FREE_FORCE)
     for k in range(v.shape[0]):
@@ -118,7 +129,6 @@ def evaluate_motion(data, arc, v, whole):
     )  # fmt: skip
     factor_bare_inertia(data)
     eliminate_constraints(data, arc, v)
-    fill_arc_velocities(data, arc, v, vector(arc, e.U))
 
 
 @kernel
@@ -258,18 +268,24 @@ def fill_arc_delassus(data, arc, interval_closed):
 def closed_rows(data, arc):
     """Return the equations of the held rows, with accelerations [m/s²] and forces [N], and n.
 
-    Fills the forces of all other rows, and v̇ with them alone: those of dry friction that slides.
+    Fills the forces of all other rows, those of dry friction that slides, and begins v̇ with them.
     """
     fill_sliding_forces(arc)
-    fill_acceleration(data, arc)
-    # G = J M⁻¹ Jᵀ, a = J v̇ + J̇ v, then both under bilateral rows
+    begin_acceleration(data, arc)
+    # G = J M⁻¹ Jᵀ, a = J v̇ + J̇ v, both under bilateral rows
     na, n = fill_arc_delassus(data, arc, vector(arc, e.INTERVAL_HELD))
     row_of, a, mu = integers(data, f.ROW_OF), vector(data, f.G)[:n], vector(data, f.ROW_FRICTION)
-    free, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
-    fill_arc_velocities(data, arc, vector(arc, e.ACCELERATION), free)
-    for r in range(n):
-        a[r] = free[row_of[r]] + drift[row_of[r]]
-    constrain_row_delassus(data, n)
+    drift, acceleration = vector(arc, e.DRIFT), vector(arc, e.ACCELERATION)
+    if solves_in_halves(data):
+        row_accelerations(data, n, acceleration, a)
+        for r in range(n):
+            a[r] += drift[row_of[r]]
+    else:
+        free = vector(data, f.ROW_FREE)
+        fill_arc_velocities(data, arc, acceleration, free)
+        for r in range(n):
+            a[r] = free[row_of[r]] + drift[row_of[r]]
+        constrain_row_delassus(data, n)
     friction = vector(data, f.FRICTION)
     for c in range(na):
         mu[c] = friction[row_of[3 * c] // 3]
@@ -295,9 +311,20 @@ def fill_sliding_forces(arc):
             force[first + k] = lower[k] if mode[k] > 0 else upper[k]
 
 
+# --- v̇ = M⁻¹ (τ − nle − D v − K (q − q₀) + Jᵀ f), constrained, first with the forces of the rows
+# that are not held, then with all. Without bilateral rows, and where M is formed, one solve serves
+# both: L⁻ᵀ of the forces before those of the held rows are known, L⁻¹ D⁻¹ after that.
+
+
 @kernel
-def fill_acceleration(data, arc):
-    """Fill v̇ = M⁻¹ (τ − nle − D v − K (q − q₀) + Jᵀ f) with the forces at hand, constrained."""
+def solves_in_halves(data):
+    """Return whether one solve, in two halves, gives accelerations without and with forces."""
+    return not (has_bilateral(data) or is_deep(data))
+
+
+@kernel
+def begin_acceleration(data, arc):
+    """Fill v̇ with the forces at hand, or, where solves are in halves, the first half of it."""
     acceleration, free = vector(arc, e.ACCELERATION), vector(arc, e.FREE_FORCE)
     generalized_impulse(
         matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
@@ -305,6 +332,9 @@ def fill_acceleration(data, arc):
     )  # fmt: skip
     for k in range(free.shape[0]):
         acceleration[k] += free[k]
+    if solves_in_halves(data):
+        begin_solve(data, acceleration)
+        return
     solve_inertia(data, IMPLICIT, acceleration)
     if has_bilateral(data):
         bias = vector(data, f.BILATERAL_BIAS)
@@ -312,6 +342,17 @@ def fill_acceleration(data, arc):
         constrain_vector(data, acceleration)
         bias[:] = 0.0
         assign(vector(arc, e.BILATERAL_FORCE), vector(data, f.BILATERAL_IMPULSE))
+
+
+@kernel
+def end_acceleration(data, arc, n, held):
+    """Fill v̇ with the forces of all rows, `held` those of the n problem rows."""
+    if solves_in_halves(data):
+        acceleration = vector(arc, e.ACCELERATION)
+        add_forces_of_rows(data, n, held, acceleration)
+        end_solve(data, acceleration)
+    else:
+        begin_acceleration(data, arc)
 
 
 @kernel
@@ -550,7 +591,7 @@ def hold_modes(data, arc):
     held = mode_forces(rows, modes, near, dofs, answer, scratch, REFINEMENTS)
     for r in range(n):
         force[row_of[r]] = answer[r]
-    fill_acceleration(data, arc)
+    end_acceleration(data, arc, n, answer)
     return held and bool(np.isfinite(np.sum(vector(arc, e.ACCELERATION))))
 
 
