@@ -549,19 +549,18 @@ def last_common_dof(parent, j, k):
 
 
 @kernel
-def fill_row_products(L, tree, row_leaf, n, Y, x, out):
-    """Fill J M⁻¹ b of the rows, from x = L⁻ᵀ b (nv,) and the Y that `delassus` has left.
+def fill_row_products(solved, x, out):
+    """Fill J M⁻¹ b of the rows, from x = L⁻ᵀ b (nv,).
 
     Args:
-        L: factor of M of `factorise`, shape (nv, nv).
-        tree: (parent, limb, rooted), see the module.
-        row_leaf: last dof of each row, as `delassus` has left it, shape (n,) or more.
-        n: number of rows.
-        Y: L⁻ᵀ Jᵀ, in the trunk D^(−1/2) L⁻ᵀ Jᵀ, shape (nv, n).
+        solved: (L, tree, row_leaf, Y) as `delassus` has left them: the trunk of Y holds
+            D^(−1/2) L⁻ᵀ Jᵀ.
         x: as above, shape (nv,).
         out: out, shape (n,) or more.
     """
-    parent, trunk, nv = tree[0], trunk_of_rows(tree, row_leaf, n), x.shape[0]
+    L, (parent, _, _), row_leaf, Y = solved
+    nv, n = Y.shape
+    trunk = trunk_of_rows(solved[1], row_leaf, n)
     for a in range(n):
         out[a] = 0.0
     for k in range(trunk):
@@ -578,9 +577,11 @@ def fill_row_products(L, tree, row_leaf, n, Y, x, out):
 
 
 @kernel
-def add_row_forces(L, tree, row_leaf, n, Y, force, x):
-    """Add Y f to x (nv,), with f of the rows (n,); the others as in `fill_row_products`."""
-    parent, trunk, nv = tree[0], trunk_of_rows(tree, row_leaf, n), x.shape[0]
+def add_row_forces(solved, force, x):
+    """Add Y f to x (nv,), with the forces f of the rows (n,); `solved` as above."""
+    L, (parent, _, _), row_leaf, Y = solved
+    nv, n = Y.shape
+    trunk = trunk_of_rows(solved[1], row_leaf, n)
     if trunk:
         p0 = p1 = p2 = p3 = p4 = p5 = 0.0
         for a in range(n):

@@ -24,11 +24,9 @@ from contact_sim.dynamics._articulated import (
 from contact_sim.dynamics._forces import add_joint_springs, add_spring_forces, implicit_inertia
 from contact_sim.dynamics._rigid_body import kinetic_energy, mass_matrix
 from contact_sim.solvers._delassus import (
-    add_row_forces,
     delassus,
     delassus_diagonal,
     factorise,
-    fill_row_products,
     solve,
     solve_factor,
     solve_transposed,
@@ -351,20 +349,10 @@ def end_solve(data, x):
 
 
 @kernel
-def row_accelerations(data, n, x, out):
-    """Fill J M̂⁻¹ b of the `n` problem rows."""
-    fill_row_products(
-        matrix(data, f.FACTOR), tree_of(data), integers(data, f.ROW_LEAF), n,
-        row_response(data, n), x, out,
-    )  # fmt: skip
-
-
-@kernel
-def add_forces_of_rows(data, n, force, x):
-    """Make x = L⁻ᵀ b that of b + Jᵀ f, with f of the `n` problem rows."""
-    add_row_forces(
-        matrix(data, f.FACTOR), tree_of(data), integers(data, f.ROW_LEAF), n,
-        row_response(data, n), force, x,
+def solved_rows(data, n):
+    """Return what `row_products` has left of `n` rows: factor, tree, their last dofs and Y."""
+    return (
+        matrix(data, f.FACTOR), tree_of(data), integers(data, f.ROW_LEAF), row_response(data, n),
     )  # fmt: skip
 
 

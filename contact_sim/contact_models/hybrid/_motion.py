@@ -34,6 +34,7 @@ from contact_sim.contact_models.hybrid._modes import (
 from contact_sim.dynamics._forces import add_spring_forces
 from contact_sim.dynamics._rigid_body import bias_forces
 from contact_sim.solvers._cone_problem import Rows, fill_velocity
+from contact_sim.solvers._delassus import add_row_forces, fill_row_products
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import (
@@ -60,14 +61,13 @@ from contact_sim.step._contact_rows import (
 )
 from contact_sim.step._inertia import (
     IMPLICIT,
-    add_forces_of_rows,
     begin_solve,
     end_solve,
     factor_bare_inertia,
     is_deep,
-    row_accelerations,
     row_products,
     solve_inertia,
+    solved_rows,
 )
 from contact_sim.step._workspace import (
     fill_ground_coefficients,
@@ -277,7 +277,7 @@ def closed_rows(data, arc):
     row_of, a, mu = integers(data, f.ROW_OF), vector(data, f.G)[:n], vector(data, f.ROW_FRICTION)
     drift, acceleration = vector(arc, e.DRIFT), vector(arc, e.ACCELERATION)
     if solves_in_halves(data):
-        row_accelerations(data, n, acceleration, a)
+        fill_row_products(solved_rows(data, n), acceleration, a)
         for r in range(n):
             a[r] += drift[row_of[r]]
     else:
@@ -349,7 +349,7 @@ def end_acceleration(data, arc, n, held):
     """Fill v̇ with the forces of all rows, `held` those of the n problem rows."""
     if solves_in_halves(data):
         acceleration = vector(arc, e.ACCELERATION)
-        add_forces_of_rows(data, n, held, acceleration)
+        add_row_forces(solved_rows(data, n), held, acceleration)
         end_solve(data, acceleration)
     else:
         begin_acceleration(data, arc)
