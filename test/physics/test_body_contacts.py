@@ -34,6 +34,19 @@ def tilted(q, roll, pitch):
     return turned
 
 
+def test_a_box_that_flew_and_is_put_down_is_carried_from_the_first_step_on():
+    """hybrid takes the contacts of the state, not those of its last step."""
+    sim = Simulator(box((0.3, 0.2, 0.1)), 'hybrid', friction=0.5)
+    lies = sim.standing_configuration()
+    sim.reset(lies + [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    sim.step([])
+    sim.reset(lies)
+    report = sim.step([])
+    assert report.record.impulse[2::3].sum() == pytest.approx(GRAVITY * STEP, rel=1e-12)
+    assert report.solver.iterations == 0  # without an event
+    assert np.abs(sim.v).max() < 1e-12
+
+
 @pytest.mark.parametrize('model', contact_models())
 def test_a_box_moves_as_one_with_hand_made_corners(model):
     touching = box((0.3, 0.2, 0.1))
