@@ -39,6 +39,7 @@ from contact_sim.collision._clearance import (
     clearance_left,
     clearance_over_facets,
     corner_rooms,
+    distance_to_listed,
     is_triangle,
     moved_at_most,
     note_clearance,
@@ -111,8 +112,9 @@ def keep_contacts_with_ground(ground, solid, shape, top, near, scratch, pool, ke
         top: height that no ground with facets under the solid exceeds, or infinity [m].
         near: largest gap [m].
         scratch: edges of the ground within its bounding sphere, see `find_edges`; slots of a
-            corner, see `corner_slots`; address of the list of facets near the solid, 0 without
-            one; distances of its corners and how far it moved, see `corner_rooms`.
+            corner, see `corner_slots`; the list of facets near the solid, see _facets.py, of
+            length 0 without one; distances of its corners and how far it moved, see
+            `corner_rooms`.
         pool: the slots, see `clear_pool`.
         key: number of the first feature of the pair.
     """
@@ -235,7 +237,7 @@ def keep_corners(ground, solid, shape, top, near, scratch, pool, key):
     """Store the contacts of the corners, spheres of the radius of the solid, with facets."""
     # most corners of a body that lies are above all ground: up in its axes, and how far up
     up, above = (solid[0][2], solid[1][2], solid[2][2]), top - solid[3][2] + shape[3] + near
-    radius, (_, found, listed, rooms, moved) = shape[3], scratch
+    radius, (_, found, known, rooms, moved) = shape[3], scratch
     for i in range(int(shape[0])):
         if i < rooms.shape[0] and rooms[i] - moved > near:
             continue
@@ -245,18 +247,19 @@ def keep_corners(ground, solid, shape, top, near, scratch, pool, key):
         p = add(solid[3], to_world(solid, corner))
         if p[2] - radius - near > top_of_ground(ground, p, (radius, radius), near):
             continue
-        keep_corner(ground, solid, shape, i, p, near, listed, found, pool, key)
+        keep_corner(ground, solid, shape, i, p, near, known, found, pool, key)
         if i < rooms.shape[0] and rooms[i] >= 0.0:
-            rooms[i] = corner_room(ground, solid, p, radius, near, found) - moved
+            rooms[i] = corner_room(ground, solid, p, radius, near, known, found) - moved
             if rooms[i] - moved <= near:
                 rooms[i] = -1.0  # of no use before the solid has moved
 
 
 @kernel
-def keep_corner(ground, solid, shape, i, p, near, listed, found, pool, key):
+def keep_corner(ground, solid, shape, i, p, near, known, found, pool, key):
     """Store the contacts of corner i, at p, with facets."""
     (distance, frame, feature), slots = found, min(ground.features, CORNER_SLOTS)
     radius, key = shape[3], key + float(FACETS) * i
+    listed = int(known.ctypes.data) if known.shape[0] > 0 else 0
     find_listed(ground, p[0], p[1], p[2], -(radius + max(near, DEEP)), listed, found, 0, slots)
     for s in range(slots):
         gap, n = distance[s] - radius, vec(frame[s, 2], 0)
@@ -286,7 +289,7 @@ def keep_corners_on_triangle(ground, solid, shape, facet, near, found, pool, key
         p = add(solid[3], to_world(solid, corner))
         away, normal, triangle = touch_flat_ground(ground, facet, p, limit)
         if not abs(away) <= limit:
-            keep_corner(ground, solid, shape, i, p, near, 0, found, pool, key)
+            keep_corner(ground, solid, shape, i, p, near, found[0][:0], found, pool, key)
         elif away - radius <= near:
             number = key + float(FACETS) * i + float(triangle % FACETS)
             p = sub(p, scaled(radius, normal))
@@ -294,16 +297,24 @@ def keep_corners_on_triangle(ground, solid, shape, facet, near, found, pool, key
 
 
 @kernel
-def corner_room(ground, solid, p, radius, near, found):
+def corner_room(ground, solid, p, radius, near, known, found):
     """Return a bound on the distance of a corner at p from facets [m], 0 without one of use.
 
-    `found` is what it touches up to DEEP, and scratch.
+    `found` is what it touches up to DEEP, and scratch; `known` is a list of facets, or empty.
     """
-    # without a contact it may be deep in a mesh
-    if found[2][0] == NO_FEATURE:
-        find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
-    if found[0][0] - radius <= near + GAIN:
+    in_front = found[2][0] != NO_FEATURE
+    if in_front and found[0][0] - radius <= near + GAIN:
         return 0.0
+    if known.shape[0] > 0:
+        # without a contact it may be deep in a mesh, where it touches from DEEP on
+        unseen = 0.0 if in_front else max(near, DEEP) - near
+        room = distance_to_listed(ground, p, known) - radius - unseen - ROUNDED
+        if room > near + GAIN:
+            return room
+    if not in_front:
+        find_contacts(ground, p[0], p[1], p[2], 0.0, found, 0, 1)
+        if found[0][0] - radius <= near + GAIN:
+            return 0.0
     half = radius, radius, radius
     point = solid[0], solid[1], solid[2], p, (0.0, 0.0, 0.0), radius
     return clearance_over_facets(ground, point, POINT_SHAPE, half, DEEP, near, -1) - ROUNDED
@@ -517,8 +528,9 @@ def detect_on_facets(ground, pose, solids, pairs, carriers, near, pool):
                 continue
             listed = int(lists.ctypes.data) + ITEM * lists.shape[1] * i
             reaches_ground(ground, solid[3], reach[i] + near, listed, edges)
+            length = lists.shape[1] if lists[i, LIST_RADIUS] > 0.0 else 0
             scratch = (
-                edges, found, listed if lists[i, LIST_RADIUS] > 0.0 else 0, rooms[i, 12:],
+                edges, found, lists[i, :length], rooms[i, 12:],
                 corner_rooms(place[i], size[i], rooms[i]),
             )  # fmt: skip
             keep_on_facets(ground, solid, shape, top, near, scratch, pool, key)

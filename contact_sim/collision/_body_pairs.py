@@ -251,7 +251,7 @@ def pair_drift(solids, motion, pairs, terrain, slots, drift):
     place, size = np.empty((2, 12)), np.empty((2, 4))
     ground, shapes, begin, edges, reach, near = terrain
     scratch, found = np.empty((AT_ONCE, CANDIDATE_NUMBERS)), corner_slots()
-    of_ground = edges, found, 0, np.empty(0), 0.0
+    of_ground = edges, found, np.empty(0), np.empty(0), 0.0
     pool = (
         0, np.zeros(2, np.int64), np.empty((AT_ONCE, 3)), np.empty((AT_ONCE, 3, 3)),
         np.empty(AT_ONCE), np.empty(AT_ONCE),

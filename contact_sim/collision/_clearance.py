@@ -13,8 +13,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.arrays._fields import CARRIER_NUMBERS, CLEARANCE, WAIT
-from contact_sim.collision._facets import DEEP, continues, plane_through
+from contact_sim.arrays._fields import (
+    CARRIER_NUMBERS,
+    CLEARANCE,
+    LIST_COUNT,
+    LIST_RADIUS,
+    LISTED,
+    WAIT,
+)
+from contact_sim.collision._facets import DEEP, continues, distance_to_triangle, plane_through
 from contact_sim.collision._height_field_contacts import (
     LOWER,
     PER_POINT,
@@ -49,7 +56,7 @@ from contact_sim.collision._mesh_contacts import (
 from contact_sim.collision._shapes import corner_of
 from contact_sim.collision._solid_contacts import to_local
 from contact_sim.collision._surface import FIELD
-from contact_sim.dynamics._vectors import add, dot, sub
+from contact_sim.dynamics._vectors import add, dot, sub, vec
 from contact_sim.solvers._jit import kernel
 
 MOST = 0.1  # largest clearance of a body [m]
@@ -247,6 +254,20 @@ def clearance_over_mesh(ground, solid, shape, half, room, clearance, near, but):
                 if clearance <= near:
                     return 0.0
     return clearance
+
+
+@kernel
+def distance_to_listed(ground, p, known):
+    """Return a bound on the distance of p from the triangles of a mesh [m], found in a list."""
+    off = sub(p, vec(known, 0))
+    least = known[LIST_RADIUS] - np.sqrt(dot(off, off))
+    for k in range(LISTED, LISTED + int(known[LIST_COUNT])):
+        entry = int(known[k])
+        if entry < int(ground.data[TRIANGLES]):
+            t = triangle_at(ground.relief, entry)
+            if abs(dot(t.n, sub(p, t.a))) < least:  # no nearer than its plane
+                least = min(least, distance_to_triangle(p, t.a, t.b, t.c))
+    return least
 
 
 @kernel
