@@ -239,8 +239,8 @@ def begin_step(data):
     leaf_dof = integers(data, f.LEAF_DOF)
     before, now = vector(data, f.FEATURE_START), vector(data, f.FEATURE)
     last, used = in_use(leaf_dof, before), in_use(leaf_dof, now)
-    moved = max(last, used) > leaf_dof.shape[0]
-    for i in range(leaf_dof.shape[0]):
+    moved = False
+    for i in range(max(last, used)):
         moved |= before[i] != now[i]
     if moved:
         follow_contacts(data)
