@@ -18,9 +18,15 @@ from contact_sim.arrays._fields import (
     SPOT_ROOM,
     WAIT,
 )
-from contact_sim.collision._clearance import MOST, clearance_over_facets, moved_at_most
+from contact_sim.collision._clearance import (
+    MOST,
+    clearance_over_facets,
+    distance_to_listed,
+    moved_at_most,
+)
 from contact_sim.collision._detection import detect
 from contact_sim.collision._facets import DEEP, add_to_list, begin_list, serves
+from contact_sim.collision._mesh_contacts import TRIANGLES, distance_to_feature, list_facets
 from contact_sim.collision._shapes import shape_numbers
 from contact_sim.collision._terrain import as_terrain
 from contact_sim.contact_models._base import refresh
@@ -183,6 +189,28 @@ def test_clearance_is_no_more_than_the_distance_of_coal(ground, half, radius, sh
         if 0.01 < distance < 0.05:
             shares.append(bound / distance)
     assert np.median(shares) > 0.5  # or nothing would be left out
+
+
+@pytest.mark.parametrize('name', ['stairs', 'blocks', 'mesh of hills'])
+def test_a_list_bounds_the_distance_of_a_point_from_the_mesh(name):
+    ground, random = as_terrain(GROUNDS[name]).ground, np.random.default_rng(4)
+    known, exact, bounded = np.zeros(LISTED + MOST_LISTED), 0, 0
+    for _ in range(300):
+        middle, radius = (
+            random.uniform((-1.0, -1.0, 0.0), (1.0, 1.0, 0.3)),
+            random.choice([0.1, 0.3]),
+        )
+        if not list_facets(ground, tuple(middle), radius, known):
+            continue
+        way = random.normal(size=3)
+        p = tuple(middle + random.uniform(0.0, radius) * way / np.linalg.norm(way))
+        distance = min(
+            distance_to_feature(ground, k, p) for k in range(int(ground.data[TRIANGLES]))
+        )
+        room, bound = radius - np.linalg.norm(p - middle), distance_to_listed(ground, p, known)
+        assert bound == pytest.approx(min(distance, room), abs=1e-12)
+        exact, bounded = exact + (distance < room), bounded + (room < distance)
+    assert min(exact, bounded) > 20
 
 
 def test_no_point_of_a_box_moves_farther_than_the_bound():
