@@ -162,8 +162,8 @@ def test_motion_of_contacts_of_two_bodies(first: str, second: str, kinds: set[in
         with contextlib.suppress(contact_sim.InvalidInput):  # the differences are on an edge
             seen |= kinds_that_agree(sim, derivatives)
         error, good = compare(sim, NOTHING, derivatives, columns=3)
-        # differences of redundant impulses scatter, and two sizes may agree by chance
-        assert error < 1e-7 or (derivatives.redundant and good < 0.1)
+        # differences of redundant steps scatter by 1e-6, and two sizes may agree by chance
+        assert error < (1e-5 if derivatives.redundant and good < 0.1 else 1e-7)
         share.append(good)
     assert seen == kinds
     assert np.mean(share) > 0.7
